@@ -1,0 +1,315 @@
+//! The rules that every [`Journal`] keeps, as tests that any implementation runs.
+//!
+//! Hand [`check`] a fresh set of journals. Each case panics with the rule that was broken.
+
+#![expect(clippy::expect_used, clippy::panic, reason = "a test suite reports by panicking")]
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::future::{Ready, ready};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Context, END, Ending, EventSink, Graph, Host, Journal, Kind, NodeError, RECORD_LIMIT_BYTES, Retryable,
+    RunError, START, State, StepError, StepEvent, run,
+};
+
+/// A set of journals under test, one for each run.
+#[async_trait]
+pub trait Journals: Send + Sync {
+    /// Opens the journal of a run, with everything that was written down for it, as a new process would.
+    async fn open(&self, run: &str) -> Box<dyn Journal>;
+
+    /// Answers the question that a step of a run asks.
+    async fn answer(&self, run: &str, step: u32, answer: Value);
+}
+
+/// Runs every case.
+pub async fn check(journals: &dyn Journals) {
+    steps_run_one_after_the_other(journals).await;
+    a_finished_step_never_runs_again_after_a_kill(journals).await;
+    an_unfinished_step_runs_again_as_a_higher_attempt(journals).await;
+    a_finished_run_asked_for_again_performs_nothing(journals).await;
+    an_oversized_record_is_refused_for_good(journals).await;
+    a_record_of_the_largest_size_is_kept(journals).await;
+    a_stop_reaches_the_node_and_keeps_the_partial_answer(journals).await;
+    a_failed_step_is_not_written_down(journals).await;
+    two_runs_at_once_keep_apart(journals).await;
+    an_answer_is_written_down_once(journals).await;
+    routes_are_the_same_on_replay(journals).await;
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+struct Notes(Vec<String>);
+
+#[derive(Serialize, Deserialize)]
+struct Note(String);
+
+impl State for Notes {
+    type Change = Note;
+
+    fn apply(&mut self, change: Note) {
+        self.0.push(change.0);
+    }
+}
+
+/// Collects events and counts, outside of any journal, which nodes were performed.
+#[derive(Default)]
+struct Witness {
+    events: Mutex<Vec<StepEvent>>,
+    performed: Mutex<Vec<String>>,
+}
+
+impl EventSink for Witness {
+    fn emit(&self, event: StepEvent) {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+    }
+}
+
+impl Witness {
+    fn saw(&self, node: &str) {
+        self.performed.lock().unwrap_or_else(PoisonError::into_inner).push(node.to_owned());
+    }
+
+    fn performed(&self) -> Vec<String> {
+        self.performed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn events(&self) -> Vec<StepEvent> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// What the node `c` of the test graph does.
+#[derive(Clone)]
+enum Third {
+    Note,
+    Hang(CancellationToken),
+    Bytes(usize),
+    UntilStopped(CancellationToken),
+    Fail,
+}
+
+/// A node that notes its name.
+fn note(
+    witness: &Arc<Witness>,
+    name: &'static str,
+) -> impl Fn(Arc<Notes>, Context) -> Ready<Result<Note, NodeError>> + use<> {
+    let witness = witness.clone();
+    move |_, _| {
+        witness.saw(name);
+        ready(Ok(Note(name.to_owned())))
+    }
+}
+
+/// a → b → c → d, each noting its name; `c` as told.
+fn line(witness: &Arc<Witness>, third: Third) -> Graph<Notes> {
+    let own = witness.clone();
+    let graph = Graph::builder("line")
+        .node("a", note(witness, "a"))
+        .node("b", note(witness, "b"))
+        .node("c", move |_, context| third_node(own.clone(), third.clone(), context))
+        .node("d", note(witness, "d"))
+        .edge(START, "a")
+        .edge("a", "b")
+        .edge("b", "c")
+        .edge("c", "d")
+        .edge("d", END)
+        .build();
+    graph.expect("the test graph is sound")
+}
+
+async fn third_node(witness: Arc<Witness>, third: Third, context: Context) -> Result<Note, NodeError> {
+    witness.saw("c");
+    match third {
+        Third::Note => Ok(Note("c".to_owned())),
+        Third::Bytes(bytes) => Ok(Note("x".repeat(bytes))),
+        Third::Fail => Err(Retryable::new("not today").into()),
+        Third::Hang(reached) => {
+            context.token("lost");
+            reached.cancel();
+            std::future::pending().await
+        }
+        Third::UntilStopped(reached) => {
+            context.token("part of the ans");
+            reached.cancel();
+            context.cancel().cancelled().await;
+            Ok(Note("part of the ans".to_owned()))
+        }
+    }
+}
+
+/// Runs a graph on the journal of `name`; returns how it ended and the notes it had then.
+async fn go(
+    journals: &dyn Journals,
+    name: &str,
+    graph: &Graph<Notes>,
+    host: &Host,
+) -> (Result<Ending, RunError>, Vec<String>) {
+    let program = graph.program(|()| Ok(Notes::default()), |notes: &Notes| notes.0.clone());
+    let mut course = program.start(()).expect("the test graph begins");
+    let mut journal = journals.open(name).await;
+    let ending = run(&mut *course, &mut *journal, host).await;
+    (ending, course.output())
+}
+
+/// Runs until `reached`, then drops everything in the middle of the step, as a kill does.
+async fn kill_when_reached(journals: &dyn Journals, name: &str, witness: &Arc<Witness>) {
+    let reached = CancellationToken::new();
+    let graph = line(witness, Third::Hang(reached.clone()));
+    let host = Host::new(witness.clone());
+    tokio::select! {
+        _ = go(journals, name, &graph, &host) => panic!("{name}: the run ended instead of hanging"),
+        () = reached.cancelled() => {}
+    }
+}
+
+async fn steps_run_one_after_the_other(journals: &dyn Journals) {
+    let witness = Arc::new(Witness::default());
+    let graph = line(&witness, Third::Note);
+    let (ending, notes) = go(journals, "in-order", &graph, &Host::new(witness.clone())).await;
+    assert_eq!(ending.expect("it runs"), Ending::Finished);
+    assert_eq!(notes, ["a", "b", "c", "d"]);
+    let told: Vec<(u32, bool)> =
+        witness.events().iter().map(|event| (event.step, event.kind == Kind::Finished)).collect();
+    let expected: Vec<_> = (1..=4).flat_map(|step| [(step, false), (step, true)]).collect();
+    assert_eq!(told, expected, "a step must have finished before the next begins");
+}
+
+async fn a_finished_step_never_runs_again_after_a_kill(journals: &dyn Journals) {
+    let witness = Arc::new(Witness::default());
+    kill_when_reached(journals, "killed", &witness).await;
+    let graph = line(&witness, Third::Note);
+    let (ending, notes) = go(journals, "killed", &graph, &Host::new(witness.clone())).await;
+    assert_eq!(ending.expect("it resumes"), Ending::Finished);
+    assert_eq!(notes, ["a", "b", "c", "d"]);
+    assert_eq!(witness.performed(), ["a", "b", "c", "c", "d"], "only the unfinished step may run again");
+}
+
+async fn an_unfinished_step_runs_again_as_a_higher_attempt(journals: &dyn Journals) {
+    let witness = Arc::new(Witness::default());
+    kill_when_reached(journals, "attempts", &witness).await;
+    kill_when_reached(journals, "attempts", &witness).await;
+    let graph = line(&witness, Third::Note);
+    go(journals, "attempts", &graph, &Host::new(witness.clone())).await.0.expect("it resumes");
+    let attempts: Vec<_> = witness
+        .events()
+        .iter()
+        .filter(|event| matches!(&event.kind, Kind::Started { node } if &**node == "c"))
+        .map(|event| event.attempt)
+        .collect();
+    assert_eq!(attempts, [1, 2, 3], "no attempt number may appear twice");
+}
+
+async fn a_finished_run_asked_for_again_performs_nothing(journals: &dyn Journals) {
+    let witness = Arc::new(Witness::default());
+    let graph = line(&witness, Third::Note);
+    let first = go(journals, "twice", &graph, &Host::default()).await.1;
+    let before = witness.performed();
+    let (ending, second) = go(journals, "twice", &graph, &Host::default()).await;
+    assert_eq!(ending.expect("it replays"), Ending::Finished);
+    assert_eq!(first, second);
+    assert_eq!(witness.performed(), before, "a duplicate request must perform nothing");
+}
+
+async fn an_oversized_record_is_refused_for_good(journals: &dyn Journals) {
+    let witness = Arc::new(Witness::default());
+    let graph = line(&witness, Third::Bytes(RECORD_LIMIT_BYTES));
+    let (ending, notes) = go(journals, "oversized", &graph, &Host::default()).await;
+    assert!(matches!(ending, Err(RunError::Step(StepError::Record { .. }))), "got {ending:?}");
+    assert_eq!(notes, ["a", "b"]);
+    assert_eq!(witness.performed(), ["a", "b", "c"], "an oversized step must not be tried again");
+}
+
+async fn a_record_of_the_largest_size_is_kept(journals: &dyn Journals) {
+    let witness = Arc::new(Witness::default());
+    let graph = line(&witness, Third::Bytes(RECORD_LIMIT_BYTES - 2));
+    go(journals, "largest", &graph, &Host::default()).await.0.expect("it runs");
+    let (_, notes) = go(journals, "largest", &graph, &Host::default()).await;
+    assert_eq!(notes[2].len(), RECORD_LIMIT_BYTES - 2, "the two quotes fill the record up");
+}
+
+async fn a_stop_reaches_the_node_and_keeps_the_partial_answer(journals: &dyn Journals) {
+    let witness = Arc::new(Witness::default());
+    let reached = CancellationToken::new();
+    let graph = line(&witness, Third::UntilStopped(reached.clone()));
+    let host = Host::new(witness.clone());
+    let stop = async {
+        reached.cancelled().await;
+        host.cancel.cancel();
+    };
+    let running = tokio::time::timeout(Duration::from_secs(5), go(journals, "stopped", &graph, &host));
+    let ((), outcome) = tokio::join!(stop, running);
+    let (ending, notes) = outcome.expect("a stop must end the node at once");
+    assert_eq!(ending.expect("a stop is no failure"), Ending::Stopped);
+    assert_eq!(notes, ["a", "b", "part of the ans"], "what the node had must be kept");
+    assert_eq!(witness.performed(), ["a", "b", "c"], "no step may begin after a stop");
+}
+
+async fn a_failed_step_is_not_written_down(journals: &dyn Journals) {
+    let witness = Arc::new(Witness::default());
+    let (ending, _) = go(journals, "failed", &line(&witness, Third::Fail), &Host::default()).await;
+    assert!(matches!(ending, Err(RunError::Step(StepError::Failed { .. }))), "got {ending:?}");
+    let (ending, notes) = go(journals, "failed", &line(&witness, Third::Note), &Host::default()).await;
+    assert_eq!(ending.expect("it goes on where it failed"), Ending::Finished);
+    assert_eq!(notes, ["a", "b", "c", "d"]);
+    assert_eq!(witness.performed(), ["a", "b", "c", "c", "d"]);
+}
+
+async fn two_runs_at_once_keep_apart(journals: &dyn Journals) {
+    let witness = Arc::new(Witness::default());
+    let graph = line(&witness, Third::Note);
+    let host = Host::default();
+    let (left, right) =
+        tokio::join!(go(journals, "left", &graph, &host), go(journals, "right", &graph, &host));
+    assert_eq!(left.1, ["a", "b", "c", "d"]);
+    assert_eq!(right.1, ["a", "b", "c", "d"]);
+    assert_eq!(witness.performed().len(), 8, "each run performs its own steps");
+}
+
+async fn an_answer_is_written_down_once(journals: &dyn Journals) {
+    let witness = Arc::new(Witness::default());
+    let graph = Graph::<Notes>::builder("asking")
+        .node("before", note(&witness, "before"))
+        .ask("sure", |notes: &Notes| json!({ "about": notes.0 }), |_, answer: String| Note(answer))
+        .node("after", note(&witness, "after"))
+        .edge(START, "before")
+        .edge("before", "sure")
+        .edge("sure", "after")
+        .edge("after", END)
+        .build()
+        .expect("the test graph is sound");
+    let (ending, _) = go(journals, "asking", &graph, &Host::default()).await;
+    let Ok(Ending::Asked { step, question }) = ending else { panic!("it must pause, got {ending:?}") };
+    assert_eq!((step.number, &*step.node), (2, "sure"));
+    assert_eq!(question, json!({ "about": ["before"] }));
+    journals.answer("asking", step.number, json!("yes")).await;
+    for _ in 0..2 {
+        let (ending, notes) = go(journals, "asking", &graph, &Host::default()).await;
+        assert_eq!(ending.expect("it goes on"), Ending::Finished);
+        assert_eq!(notes, ["before", "yes", "after"]);
+    }
+    assert_eq!(witness.performed(), ["before", "after"], "nothing may run twice around a question");
+}
+
+async fn routes_are_the_same_on_replay(journals: &dyn Journals) {
+    let witness = Arc::new(Witness::default());
+    let graph = Graph::<Notes>::builder("rounds")
+        .node("try", note(&witness, "try"))
+        .node("give up", note(&witness, "give up"))
+        .edge(START, "try")
+        .branch("try", |notes: &Notes| if notes.0.len() < 9 { "try" } else { END }, ["try", END])
+        .at_most("try", 3, "give up")
+        .edge("give up", END)
+        .build()
+        .expect("the test graph is sound");
+    let (_, first) = go(journals, "rounds", &graph, &Host::default()).await;
+    let (_, replayed) = go(journals, "rounds", &graph, &Host::default()).await;
+    assert_eq!(first, ["try", "try", "try", "give up"], "the bound must hold");
+    assert_eq!(replayed, first, "a replay must take the same way");
+    assert_eq!(witness.performed().len(), 4);
+}

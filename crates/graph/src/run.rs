@@ -1,0 +1,83 @@
+//! The effectful part of running: performs what comes next, has it written down, and goes on.
+
+use futures_util::FutureExt;
+use serde_json::Value;
+
+use crate::context::Host;
+use crate::error::{RunError, StepError, Terminal};
+use crate::event::{Kind, StepEvent};
+use crate::journal::{Asked, Journal, Taken};
+use crate::program::{Course, Next};
+use crate::record::StepRef;
+use crate::task::Performed;
+
+/// How a run came to rest.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ending {
+    /// It reached END.
+    Finished,
+    /// It was stopped. What it had is in the course.
+    Stopped,
+    /// It waits for a person. Running the course again, with the answer in the journal, goes on.
+    Asked {
+        /// The step that the answer will finish.
+        step: StepRef,
+        /// What is asked.
+        question: Value,
+    },
+}
+
+/// Runs a course until it ends, is stopped, or waits for a person. Steps that the journal has are
+/// replayed; every other one is performed and written down before the next begins.
+///
+/// # Errors
+/// Fails when a step fails for good, or when the journal does.
+pub async fn run<O>(
+    course: &mut dyn Course<O>,
+    journal: &mut dyn Journal,
+    host: &Host,
+) -> Result<Ending, RunError> {
+    loop {
+        if let Some(task) = course.task() {
+            let (step, own) = (task.step().clone(), host.clone());
+            let perform = move |attempts| async move {
+                if own.cancel.is_cancelled() {
+                    return Err(StepError::Stopped);
+                }
+                task.perform(own, attempts).await
+            };
+            match journal.step(&step, Box::new(move |attempts| perform(attempts).boxed())).await {
+                Ok(taken) => take(course, taken, &step, host)?,
+                Err(StepError::Stopped) => return Ok(Ending::Stopped),
+                Err(error) => return Err(error.into()),
+            }
+            continue;
+        }
+        let Next::Ask { step, question } = course.next() else { return Ok(Ending::Finished) };
+        match journal.ask(&step, &question).await.map_err(StepError::from)? {
+            Asked::Waiting => return Ok(Ending::Asked { step, question }),
+            Asked::Recorded(record) => course.replay(&record)?,
+            Asked::Answer(answer) => {
+                let change = course.answer(&answer).map_err(|error| StepError::Failed {
+                    node: step.node.to_string(),
+                    attempts: 1,
+                    error: Terminal::new(error.to_string()).into(),
+                })?;
+                let given = async { Ok(Performed { change, attempt: 1 }) };
+                let taken = journal.step(&step, Box::new(|_| given.boxed())).await?;
+                take(course, taken, &step, host)?;
+            }
+        }
+    }
+}
+
+fn take<O>(course: &mut dyn Course<O>, taken: Taken, step: &StepRef, host: &Host) -> Result<(), RunError> {
+    match taken {
+        Taken::Recorded(record) => course.replay(&record)?,
+        Taken::Performed(Performed { change, attempt }) => {
+            host.sink.emit(StepEvent { step: step.number, attempt, kind: Kind::Finished });
+            course.apply(change)?;
+        }
+    }
+    Ok(())
+}
