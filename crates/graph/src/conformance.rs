@@ -21,8 +21,9 @@ use crate::{
 /// A set of journals under test, one for each run.
 #[async_trait]
 pub trait Journals: Send + Sync {
-    /// Opens the journal of a run, with everything that was written down for it, as a new process would.
-    async fn open(&self, run: &str) -> Box<dyn Journal>;
+    /// Opens the journal of a run, with everything that was written down for it, as a new process would,
+    /// and the sink that takes the run's events. What becomes safe of these is told to `witness`.
+    async fn open(&self, run: &str, witness: Arc<dyn EventSink>) -> (Box<dyn Journal>, Arc<dyn EventSink>);
 
     /// Answers the question that a step of a run asks.
     async fn answer(&self, run: &str, step: u32, answer: Value);
@@ -79,8 +80,16 @@ impl Witness {
         self.performed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn events(&self) -> Vec<StepEvent> {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// What was told, once it has come to `enough`.
+    async fn told(&self, enough: impl Fn(&[StepEvent]) -> bool) -> Vec<StepEvent> {
+        let told = || self.events.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for _ in 0..500 {
+            if enough(&told()) {
+                return told();
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("events are missing; told were only {:?}", told())
     }
 }
 
@@ -143,48 +152,69 @@ async fn third_node(witness: Arc<Witness>, third: Third, context: Context) -> Re
     }
 }
 
-/// Runs a graph on the journal of `name`; returns how it ended and the notes it had then.
+/// Runs a graph on the journal of `name` until it rests or is stopped; returns how it ended and the
+/// notes it had then.
 async fn go(
     journals: &dyn Journals,
     name: &str,
     graph: &Graph<Notes>,
-    host: &Host,
+    witness: &Arc<Witness>,
+    cancel: CancellationToken,
 ) -> (Result<Ending, RunError>, Vec<String>) {
     let program = graph.program(|()| Ok(Notes::default()), |notes: &Notes| notes.0.clone());
     let mut course = program.start(()).expect("the test graph begins");
-    let mut journal = journals.open(name).await;
-    let ending = run(&mut *course, &mut *journal, host).await;
+    let (mut journal, sink) = journals.open(name, witness.clone()).await;
+    let host = Host { sink, cancel, grace: Host::GRACE };
+    let ending = run(&mut *course, &mut *journal, &host).await;
     (ending, course.output())
 }
 
-/// Runs until `reached`, then drops everything in the middle of the step, as a kill does.
-async fn kill_when_reached(journals: &dyn Journals, name: &str, witness: &Arc<Witness>) {
+/// Runs the line of notes on the journal of `name`, its third node as told.
+async fn walk_line(
+    journals: &dyn Journals,
+    name: &str,
+    witness: &Arc<Witness>,
+    third: Third,
+) -> (Result<Ending, RunError>, Vec<String>) {
+    go(journals, name, &line(witness, third), witness, CancellationToken::new()).await
+}
+
+/// Runs until the third node hangs and has been heard, then drops everything, as a kill does.
+async fn kill_in_the_third(journals: &dyn Journals, name: &str, witness: &Arc<Witness>) {
     let reached = CancellationToken::new();
-    let graph = line(witness, Third::Hang(reached.clone()));
-    let host = Host::new(witness.clone());
+    let lost = |events: &[StepEvent]| events.iter().filter(|event| is_lost(event)).count();
+    let before = lost(&witness.told(|_| true).await);
+    let heard = async {
+        reached.cancelled().await;
+        witness.told(|events| lost(events) > before).await
+    };
     tokio::select! {
-        _ = go(journals, name, &graph, &host) => panic!("{name}: the run ended instead of hanging"),
-        () = reached.cancelled() => {}
+        _ = walk_line(journals, name, witness, Third::Hang(reached.clone())) => {
+            panic!("{name}: the run ended instead of hanging")
+        }
+        _ = heard => {}
     }
+}
+
+fn is_lost(event: &StepEvent) -> bool {
+    matches!(&event.kind, Kind::Token { text } if text == "lost")
 }
 
 async fn steps_run_one_after_the_other(journals: &dyn Journals) {
     let witness = Arc::new(Witness::default());
-    let graph = line(&witness, Third::Note);
-    let (ending, notes) = go(journals, "in-order", &graph, &Host::new(witness.clone())).await;
+    let (ending, notes) = walk_line(journals, "in-order", &witness, Third::Note).await;
     assert_eq!(ending.expect("it runs"), Ending::Finished);
     assert_eq!(notes, ["a", "b", "c", "d"]);
-    let told: Vec<(u32, bool)> =
-        witness.events().iter().map(|event| (event.step, event.kind == Kind::Finished)).collect();
+    let told = witness.told(|events| events.len() >= 8).await;
+    let told: Vec<_> = told.iter().map(|event| (event.step, event.kind == Kind::Finished)).collect();
     let expected: Vec<_> = (1..=4).flat_map(|step| [(step, false), (step, true)]).collect();
     assert_eq!(told, expected, "a step must have finished before the next begins");
 }
 
 async fn a_finished_step_never_runs_again_after_a_kill(journals: &dyn Journals) {
     let witness = Arc::new(Witness::default());
-    kill_when_reached(journals, "killed", &witness).await;
-    let graph = line(&witness, Third::Note);
-    let (ending, notes) = go(journals, "killed", &graph, &Host::new(witness.clone())).await;
+    kill_in_the_third(journals, "killed", &witness).await;
+    let (ending, notes) = walk_line(journals, "killed", &witness, Third::Note).await;
     assert_eq!(ending.expect("it resumes"), Ending::Finished);
     assert_eq!(notes, ["a", "b", "c", "d"]);
     assert_eq!(witness.performed(), ["a", "b", "c", "c", "d"], "only the unfinished step may run again");
@@ -192,12 +222,11 @@ async fn a_finished_step_never_runs_again_after_a_kill(journals: &dyn Journals) 
 
 async fn an_unfinished_step_runs_again_as_a_higher_attempt(journals: &dyn Journals) {
     let witness = Arc::new(Witness::default());
-    kill_when_reached(journals, "attempts", &witness).await;
-    kill_when_reached(journals, "attempts", &witness).await;
-    let graph = line(&witness, Third::Note);
-    go(journals, "attempts", &graph, &Host::new(witness.clone())).await.0.expect("it resumes");
-    let attempts: Vec<_> = witness
-        .events()
+    kill_in_the_third(journals, "attempts", &witness).await;
+    kill_in_the_third(journals, "attempts", &witness).await;
+    walk_line(journals, "attempts", &witness, Third::Note).await.0.expect("it resumes");
+    let told = witness.told(|events| events.iter().any(|event| event.step == 4)).await;
+    let attempts: Vec<_> = told
         .iter()
         .filter(|event| matches!(&event.kind, Kind::Started { node } if &**node == "c"))
         .map(|event| event.attempt)
@@ -207,10 +236,9 @@ async fn an_unfinished_step_runs_again_as_a_higher_attempt(journals: &dyn Journa
 
 async fn a_finished_run_asked_for_again_performs_nothing(journals: &dyn Journals) {
     let witness = Arc::new(Witness::default());
-    let graph = line(&witness, Third::Note);
-    let first = go(journals, "twice", &graph, &Host::default()).await.1;
+    let first = walk_line(journals, "twice", &witness, Third::Note).await.1;
     let before = witness.performed();
-    let (ending, second) = go(journals, "twice", &graph, &Host::default()).await;
+    let (ending, second) = walk_line(journals, "twice", &witness, Third::Note).await;
     assert_eq!(ending.expect("it replays"), Ending::Finished);
     assert_eq!(first, second);
     assert_eq!(witness.performed(), before, "a duplicate request must perform nothing");
@@ -218,8 +246,7 @@ async fn a_finished_run_asked_for_again_performs_nothing(journals: &dyn Journals
 
 async fn an_oversized_record_is_refused_for_good(journals: &dyn Journals) {
     let witness = Arc::new(Witness::default());
-    let graph = line(&witness, Third::Bytes(RECORD_LIMIT_BYTES));
-    let (ending, notes) = go(journals, "oversized", &graph, &Host::default()).await;
+    let (ending, notes) = walk_line(journals, "oversized", &witness, Third::Bytes(RECORD_LIMIT_BYTES)).await;
     assert!(matches!(ending, Err(RunError::Step(StepError::Record { .. }))), "got {ending:?}");
     assert_eq!(notes, ["a", "b"]);
     assert_eq!(witness.performed(), ["a", "b", "c"], "an oversized step must not be tried again");
@@ -227,9 +254,9 @@ async fn an_oversized_record_is_refused_for_good(journals: &dyn Journals) {
 
 async fn a_record_of_the_largest_size_is_kept(journals: &dyn Journals) {
     let witness = Arc::new(Witness::default());
-    let graph = line(&witness, Third::Bytes(RECORD_LIMIT_BYTES - 2));
-    go(journals, "largest", &graph, &Host::default()).await.0.expect("it runs");
-    let (_, notes) = go(journals, "largest", &graph, &Host::default()).await;
+    let largest = Third::Bytes(RECORD_LIMIT_BYTES - 2);
+    walk_line(journals, "largest", &witness, largest.clone()).await.0.expect("it runs");
+    let (_, notes) = walk_line(journals, "largest", &witness, largest).await;
     assert_eq!(notes[2].len(), RECORD_LIMIT_BYTES - 2, "the two quotes fill the record up");
 }
 
@@ -237,12 +264,13 @@ async fn a_stop_reaches_the_node_and_keeps_the_partial_answer(journals: &dyn Jou
     let witness = Arc::new(Witness::default());
     let reached = CancellationToken::new();
     let graph = line(&witness, Third::UntilStopped(reached.clone()));
-    let host = Host::new(witness.clone());
+    let cancel = CancellationToken::new();
     let stop = async {
         reached.cancelled().await;
-        host.cancel.cancel();
+        cancel.cancel();
     };
-    let running = tokio::time::timeout(Duration::from_secs(5), go(journals, "stopped", &graph, &host));
+    let running = go(journals, "stopped", &graph, &witness, cancel.clone());
+    let running = tokio::time::timeout(Duration::from_secs(5), running);
     let ((), outcome) = tokio::join!(stop, running);
     let (ending, notes) = outcome.expect("a stop must end the node at once");
     assert_eq!(ending.expect("a stop is no failure"), Ending::Stopped);
@@ -252,9 +280,9 @@ async fn a_stop_reaches_the_node_and_keeps_the_partial_answer(journals: &dyn Jou
 
 async fn a_failed_step_is_not_written_down(journals: &dyn Journals) {
     let witness = Arc::new(Witness::default());
-    let (ending, _) = go(journals, "failed", &line(&witness, Third::Fail), &Host::default()).await;
+    let (ending, _) = walk_line(journals, "failed", &witness, Third::Fail).await;
     assert!(matches!(ending, Err(RunError::Step(StepError::Failed { .. }))), "got {ending:?}");
-    let (ending, notes) = go(journals, "failed", &line(&witness, Third::Note), &Host::default()).await;
+    let (ending, notes) = walk_line(journals, "failed", &witness, Third::Note).await;
     assert_eq!(ending.expect("it goes on where it failed"), Ending::Finished);
     assert_eq!(notes, ["a", "b", "c", "d"]);
     assert_eq!(witness.performed(), ["a", "b", "c", "c", "d"]);
@@ -262,10 +290,8 @@ async fn a_failed_step_is_not_written_down(journals: &dyn Journals) {
 
 async fn two_runs_at_once_keep_apart(journals: &dyn Journals) {
     let witness = Arc::new(Witness::default());
-    let graph = line(&witness, Third::Note);
-    let host = Host::default();
-    let (left, right) =
-        tokio::join!(go(journals, "left", &graph, &host), go(journals, "right", &graph, &host));
+    let walk = |name| walk_line(journals, name, &witness, Third::Note);
+    let (left, right) = tokio::join!(walk("left"), walk("right"));
     assert_eq!(left.1, ["a", "b", "c", "d"]);
     assert_eq!(right.1, ["a", "b", "c", "d"]);
     assert_eq!(witness.performed().len(), 8, "each run performs its own steps");
@@ -283,13 +309,13 @@ async fn an_answer_is_written_down_once(journals: &dyn Journals) {
         .edge("after", END)
         .build()
         .expect("the test graph is sound");
-    let (ending, _) = go(journals, "asking", &graph, &Host::default()).await;
+    let (ending, _) = go(journals, "asking", &graph, &witness, CancellationToken::new()).await;
     let Ok(Ending::Asked { step, question }) = ending else { panic!("it must pause, got {ending:?}") };
     assert_eq!((step.number, &*step.node), (2, "sure"));
     assert_eq!(question, json!({ "about": ["before"] }));
     journals.answer("asking", step.number, json!("yes")).await;
     for _ in 0..2 {
-        let (ending, notes) = go(journals, "asking", &graph, &Host::default()).await;
+        let (ending, notes) = go(journals, "asking", &graph, &witness, CancellationToken::new()).await;
         assert_eq!(ending.expect("it goes on"), Ending::Finished);
         assert_eq!(notes, ["before", "yes", "after"]);
     }
@@ -307,8 +333,8 @@ async fn routes_are_the_same_on_replay(journals: &dyn Journals) {
         .edge("give up", END)
         .build()
         .expect("the test graph is sound");
-    let (_, first) = go(journals, "rounds", &graph, &Host::default()).await;
-    let (_, replayed) = go(journals, "rounds", &graph, &Host::default()).await;
+    let (_, first) = go(journals, "rounds", &graph, &witness, CancellationToken::new()).await;
+    let (_, replayed) = go(journals, "rounds", &graph, &witness, CancellationToken::new()).await;
     assert_eq!(first, ["try", "try", "try", "give up"], "the bound must hold");
     assert_eq!(replayed, first, "a replay must take the same way");
     assert_eq!(witness.performed().len(), 4);

@@ -28,6 +28,12 @@ pub trait Journal: Send {
     /// Fails as `perform` fails, or when the record cannot be made or written.
     async fn step(&mut self, step: &StepRef, perform: Perform) -> Result<Taken, StepError>;
 
+    /// Whether `step` itself tells [`Finished`](crate::Kind::Finished), in one with the record, so that
+    /// neither can be lost without the other. If not, the runner tells it.
+    fn tells_finished(&self) -> bool {
+        false
+    }
+
     /// Asks a person, or gives back what came of asking.
     ///
     /// # Errors

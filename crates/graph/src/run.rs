@@ -47,7 +47,7 @@ pub async fn run<O>(
                 task.perform(own, attempts).await
             };
             match journal.step(&step, Box::new(move |attempts| perform(attempts).boxed())).await {
-                Ok(taken) => take(course, taken, &step, host)?,
+                Ok(taken) => take(course, taken, &step, journal, host)?,
                 Err(StepError::Stopped) => return Ok(Ending::Stopped),
                 Err(error) => return Err(error.into()),
             }
@@ -55,6 +55,7 @@ pub async fn run<O>(
         }
         let Next::Ask { step, question } = course.next() else { return Ok(Ending::Finished) };
         match journal.ask(&step, &question).await.map_err(StepError::from)? {
+            Asked::Waiting if host.cancel.is_cancelled() => return Ok(Ending::Stopped),
             Asked::Waiting => return Ok(Ending::Asked { step, question }),
             Asked::Recorded(record) => course.replay(&record)?,
             Asked::Answer(answer) => {
@@ -65,17 +66,25 @@ pub async fn run<O>(
                 })?;
                 let given = async { Ok(Performed { change, attempt: 1 }) };
                 let taken = journal.step(&step, Box::new(|_| given.boxed())).await?;
-                take(course, taken, &step, host)?;
+                take(course, taken, &step, journal, host)?;
             }
         }
     }
 }
 
-fn take<O>(course: &mut dyn Course<O>, taken: Taken, step: &StepRef, host: &Host) -> Result<(), RunError> {
+fn take<O>(
+    course: &mut dyn Course<O>,
+    taken: Taken,
+    step: &StepRef,
+    journal: &dyn Journal,
+    host: &Host,
+) -> Result<(), RunError> {
     match taken {
         Taken::Recorded(record) => course.replay(&record)?,
         Taken::Performed(Performed { change, attempt }) => {
-            host.sink.emit(StepEvent { step: step.number, attempt, kind: Kind::Finished });
+            if !journal.tells_finished() {
+                host.sink.emit(StepEvent { step: step.number, attempt, kind: Kind::Finished });
+            }
             course.apply(change)?;
         }
     }

@@ -1,15 +1,17 @@
 //! The in-memory journal keeps the rules of every journal.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
-use ibid_graph::{Journal, MemoryJournals, conformance};
+use ibid_graph::{EventSink, Journal, MemoryJournals, conformance};
 use serde_json::Value;
 
 struct InMemory(MemoryJournals);
 
 #[async_trait]
 impl conformance::Journals for InMemory {
-    async fn open(&self, run: &str) -> Box<dyn Journal> {
-        Box::new(self.0.open(run))
+    async fn open(&self, run: &str, witness: Arc<dyn EventSink>) -> (Box<dyn Journal>, Arc<dyn EventSink>) {
+        (Box::new(self.0.open(run)), witness)
     }
 
     async fn answer(&self, run: &str, step: u32, answer: Value) {

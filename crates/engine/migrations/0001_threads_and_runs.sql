@@ -1,0 +1,65 @@
+-- Conversations, their turns, the steps of the turns, and what the turns told.
+-- Keys are never used twice, so that a late write cannot land on a stranger's row.
+
+CREATE TABLE threads (
+    key        INTEGER PRIMARY KEY AUTOINCREMENT,
+    id         BLOB    NOT NULL UNIQUE,
+    tenant     TEXT    NOT NULL,
+    title      TEXT    NOT NULL,
+    messages   INTEGER NOT NULL DEFAULT 0,  -- how many there are, which is the next position
+    created_ms INTEGER NOT NULL,
+    updated_ms INTEGER NOT NULL
+);
+CREATE INDEX threads_by_update ON threads (tenant, updated_ms, key);
+
+CREATE TABLE messages (
+    thread   INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    run      INTEGER NOT NULL,
+    body     TEXT    NOT NULL
+);
+CREATE UNIQUE INDEX messages_by_position ON messages (thread, position);
+
+CREATE TABLE runs (
+    key          INTEGER PRIMARY KEY AUTOINCREMENT,
+    id           BLOB    NOT NULL UNIQUE,
+    thread       INTEGER NOT NULL,
+    graph        TEXT    NOT NULL,
+    version      TEXT    NOT NULL,
+    status       TEXT    NOT NULL,
+    place        INTEGER NOT NULL,          -- order in the thread; a turn that takes over goes before those that wait
+    options      TEXT    NOT NULL,
+    input        TEXT,                      -- the new messages while the turn waits; then they stand in messages
+    idempotency  TEXT,
+    stopping     TEXT,                      -- stop or rollback, once asked for
+    history_from INTEGER NOT NULL DEFAULT 0, -- the window of history
+    history_to   INTEGER NOT NULL DEFAULT 0,
+    input_to     INTEGER NOT NULL DEFAULT 0, -- the new messages stand from history_to to here
+    asked_step   INTEGER,
+    question     TEXT,
+    answer       TEXT,
+    error        TEXT,
+    created_ms   INTEGER NOT NULL,
+    ended_ms     INTEGER,
+    kept         INTEGER NOT NULL DEFAULT 1 -- whether steps and events are still there
+);
+CREATE INDEX runs_of_thread ON runs (thread, place);
+CREATE INDEX runs_unfinished ON runs (thread, place) WHERE ended_ms IS NULL;
+CREATE INDEX runs_to_drop ON runs (ended_ms) WHERE ended_ms IS NOT NULL AND kept = 1;
+CREATE UNIQUE INDEX runs_by_idempotency ON runs (thread, idempotency) WHERE idempotency IS NOT NULL;
+
+CREATE TABLE steps (
+    run    INTEGER NOT NULL,
+    step   INTEGER NOT NULL,
+    node   TEXT    NOT NULL,
+    change TEXT    NOT NULL,
+    PRIMARY KEY (run, step)
+) WITHOUT ROWID;
+
+-- One row holds the events of one commit, as a JSON array; `last` is the number of its last one.
+CREATE TABLE events (
+    run  INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    body TEXT    NOT NULL,
+    PRIMARY KEY (run, last)
+) WITHOUT ROWID;

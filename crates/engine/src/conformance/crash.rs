@@ -1,0 +1,97 @@
+//! A kill in the middle: turns go on, finished steps do not run again, and changed code is noticed.
+
+use futures_util::StreamExt;
+use ibid_graph::Kind;
+
+use super::{Play, Subject};
+use crate::{Event, RunStatus, WhenBusy};
+
+pub(super) async fn check(subject: &dyn Subject) {
+    a_killed_turn_goes_on_where_it_was(subject).await;
+    queued_turns_survive_a_kill(subject).await;
+    a_stop_survives_a_kill(subject).await;
+    new_code_that_still_fits_goes_on(subject).await;
+    steps_that_no_longer_fit_begin_again_and_say_so(subject, "declared", 2, "the graph is now version 2")
+        .await;
+    steps_that_no_longer_fit_begin_again_and_say_so(subject, "reshaped", 3, "the graph is at `greet`").await;
+}
+
+fn attempts_at(events: &[Event], node: &str) -> Vec<u32> {
+    let started = |event: &&Event| matches!(&event.what.kind, Kind::Started { node: at } if &**at == node);
+    events.iter().filter(started).map(|event| event.what.attempt).collect()
+}
+
+async fn a_killed_turn_goes_on_where_it_was(subject: &dyn Subject) {
+    let mut play = Play::begin(subject, "kill").await;
+    let run = play.say("wait").await;
+    play.speaking(run).await;
+    let before = play.engine.events(&play.scope, run, 0).await.expect("there are events");
+    let before: Vec<_> = before.take(4).map(|event| event.expect("it can be read")).collect().await;
+    play.kill_and_reopen(1).await;
+    play.stage.let_one_go_on();
+    assert_eq!(play.ended(run).await, RunStatus::Done);
+    assert_eq!(play.stage.performed(run), ["hear", "think", "think", "close"]);
+    assert_eq!(play.conversation().await, ["wait", "heard wait"], "no message is lost or doubled");
+    let events = play.events(run, 0).await;
+    assert_eq!(events[..4], before, "what was told before the kill is told the same after it");
+    assert_eq!(attempts_at(&events, "think"), [1, 2]);
+    assert!(events.iter().any(|event| event.what.kind == Kind::Resumed), "a listener is told");
+}
+
+async fn queued_turns_survive_a_kill(subject: &dyn Subject) {
+    let mut play = Play::begin(subject, "kill-queued").await;
+    let runs = [play.say("wait").await, play.say("two").await, play.say("three").await];
+    play.kill_and_reopen(1).await;
+    play.stage.let_one_go_on();
+    for run in runs {
+        assert_eq!(play.ended(run).await, RunStatus::Done);
+    }
+    let expected = ["wait", "heard wait", "two", "heard two after 2", "three", "heard three after 2"];
+    assert_eq!(play.conversation().await, expected);
+}
+
+async fn a_stop_survives_a_kill(subject: &dyn Subject) {
+    let mut play = Play::begin(subject, "kill-stopped").await;
+    let first = play.say("wait").await;
+    play.speaking(first).await;
+    let mut turn = play.turn("instead");
+    turn.when_busy = WhenBusy::Rollback;
+    let second = play.submit(turn).await;
+    play.kill_and_reopen(1).await;
+    assert_eq!(play.ended(first).await, RunStatus::RolledBack);
+    assert_eq!(play.ended(second).await, RunStatus::Done);
+    assert_eq!(play.conversation().await, ["instead", "heard instead after 0"]);
+}
+
+async fn new_code_that_still_fits_goes_on(subject: &dyn Subject) {
+    let mut play = Play::begin(subject, "same-code").await;
+    let first = play.say("hello").await;
+    play.ended(first).await;
+    play.kill_and_reopen(3).await;
+    let second = play.say("again").await;
+    assert_eq!(play.ended(second).await, RunStatus::Done);
+    assert_eq!(play.stage.performed(second), ["greet", "hear", "think", "close"], "old threads get new code");
+}
+
+async fn steps_that_no_longer_fit_begin_again_and_say_so(
+    subject: &dyn Subject,
+    store: &'static str,
+    version: u32,
+    reason: &str,
+) {
+    let mut play = Play::begin(subject, store).await;
+    let run = play.say("wait").await;
+    play.speaking(run).await;
+    play.kill_and_reopen(version).await;
+    play.stage.let_one_go_on();
+    assert_eq!(play.ended(run).await, RunStatus::Done);
+    let events = play.events(run, 0).await;
+    let told = events.iter().find_map(|event| match &event.what.kind {
+        Kind::Restarted { reason } => Some(reason.clone()),
+        _ => None,
+    });
+    let told = told.expect("an event says that the turn begins again");
+    assert!(told.contains(reason), "the reason was `{told}`");
+    assert_eq!(attempts_at(&events, "hear").len(), 2, "every step runs again");
+    assert_eq!(play.conversation().await.len(), 2, "the message is not doubled");
+}

@@ -1,0 +1,112 @@
+//! Reading: windows, pages, time travel, forks, tenants, deletion.
+
+use ibid_core::{Message, Scope, ThreadId};
+
+use super::{Play, Subject};
+use crate::{Error, MessageWindow, RunStatus, ThreadPage, Turn};
+
+pub(super) async fn check(subject: &dyn Subject) {
+    messages_are_read_by_the_window(subject).await;
+    threads_are_listed_by_the_page(subject).await;
+    the_state_after_any_step_can_be_read_and_forked_from(subject).await;
+    tenants_do_not_see_each_other(subject).await;
+    a_deleted_thread_is_gone_also_while_it_works(subject).await;
+}
+
+async fn messages_are_read_by_the_window(subject: &dyn Subject) {
+    let play = Play::begin(subject, "window").await;
+    for number in 0..5 {
+        let run = play.say(&format!("message {number}")).await;
+        play.ended(run).await;
+    }
+    let window = async |before, limit| {
+        let window = MessageWindow { before, limit };
+        let found = play.engine.messages(&play.scope, play.thread, window).await.expect("there is a thread");
+        found.into_iter().map(|(position, _)| position).collect::<Vec<_>>()
+    };
+    assert_eq!(window(None, 3).await, [7, 8, 9]);
+    assert_eq!(window(Some(7), 3).await, [4, 5, 6]);
+    assert_eq!(window(Some(1), 3).await, [0]);
+}
+
+async fn threads_are_listed_by_the_page(subject: &dyn Subject) {
+    let play = Play::begin(subject, "pages").await;
+    let mut expected = Vec::new();
+    for number in 0..5 {
+        let thread = ThreadId::new();
+        let run =
+            play.submit(Turn::new(thread, "echo", Message::user(format!("  question\n{number} ")))).await;
+        play.ended(run).await;
+        expected.insert(0, (thread, format!("question {number}"), 2));
+    }
+    let mut listed: Vec<(ThreadId, String, u64)> = Vec::new();
+    loop {
+        let after = listed.last().map(|(id, ..)| *id);
+        let page = ThreadPage { after, limit: 2 };
+        let threads = play.engine.threads(&play.scope, page).await.expect("threads can be listed");
+        if threads.is_empty() {
+            break;
+        }
+        listed.extend(threads.into_iter().map(|thread| (thread.id, thread.title, thread.messages)));
+    }
+    assert_eq!(listed, expected);
+}
+
+async fn the_state_after_any_step_can_be_read_and_forked_from(subject: &dyn Subject) {
+    let play = Play::begin(subject, "fork").await;
+    let first = play.say("one").await;
+    play.ended(first).await;
+    let run = play.say("two").await;
+    play.ended(run).await;
+    for step in 0..=3 {
+        let state = play.engine.state(&play.scope, run, step).await.expect("the steps are kept");
+        assert_eq!(state["said"].as_array().map(Vec::len), Some(step as usize));
+    }
+    let beyond = play.engine.state(&play.scope, run, 4).await;
+    assert!(matches!(beyond, Err(Error::NoSuchStep { .. })), "got {beyond:?}");
+    let before = play.conversation().await;
+    let (thread, forked) = play.engine.fork(&play.scope, run, 1).await.expect("it can be forked");
+    assert_eq!(play.ended(forked).await, RunStatus::Done);
+    assert_eq!(play.conversation().await, before, "the original is left as it was");
+    let fork = Play { thread, ..play };
+    assert_eq!(fork.conversation().await, before, "the fork took the same way");
+    assert_eq!(fork.engine.steps(&fork.scope, forked).await.expect("the run is known").len(), 3);
+}
+
+async fn tenants_do_not_see_each_other(subject: &dyn Subject) {
+    let play = Play::begin(subject, "tenants").await;
+    let run = play.say("secret").await;
+    play.ended(run).await;
+    let other = Scope::of("other".parse().expect("a tenant's name"));
+    let thread = play.thread;
+    let window = MessageWindow { before: None, limit: 9 };
+    assert!(matches!(play.engine.thread(&other, thread).await, Err(Error::UnknownThread(_))));
+    assert!(matches!(play.engine.messages(&other, thread, window).await, Err(Error::UnknownThread(_))));
+    assert!(matches!(play.engine.runs(&other, thread).await, Err(Error::UnknownThread(_))));
+    assert!(matches!(play.engine.run(&other, run).await, Err(Error::UnknownRun(_))));
+    assert!(matches!(play.engine.events(&other, run, 0).await, Err(Error::UnknownRun(_))));
+    assert!(matches!(play.engine.steps(&other, run).await, Err(Error::UnknownRun(_))));
+    assert!(matches!(play.engine.state(&other, run, 0).await, Err(Error::UnknownRun(_))));
+    assert!(matches!(play.engine.stop(&other, run).await, Err(Error::UnknownRun(_))));
+    assert!(matches!(play.engine.fork(&other, run, 0).await, Err(Error::UnknownRun(_))));
+    assert!(matches!(play.engine.delete_thread(&other, thread).await, Err(Error::UnknownThread(_))));
+    let intruding = play.engine.submit(&other, play.turn("hello")).await;
+    assert!(matches!(intruding, Err(Error::UnknownThread(_))), "got {intruding:?}");
+    let page = ThreadPage { after: None, limit: 9 };
+    assert!(play.engine.threads(&other, page).await.expect("threads can be listed").is_empty());
+}
+
+async fn a_deleted_thread_is_gone_also_while_it_works(subject: &dyn Subject) {
+    let mut play = Play::begin(subject, "delete").await;
+    let run = play.say("wait").await;
+    play.speaking(run).await;
+    play.engine.delete_thread(&play.scope, play.thread).await.expect("it can be deleted");
+    play.stage.let_one_go_on();
+    assert!(matches!(play.engine.thread(&play.scope, play.thread).await, Err(Error::UnknownThread(_))));
+    play.kill_and_reopen(1).await;
+    assert!(matches!(play.engine.run(&play.scope, run).await, Err(Error::UnknownRun(_))));
+    assert_eq!(play.stage.performed(run), ["hear", "think"]);
+    let again = play.say("hello").await;
+    assert_eq!(play.ended(again).await, RunStatus::Done);
+    assert_eq!(play.conversation().await, ["hello", "heard hello after 0"]);
+}

@@ -1,0 +1,144 @@
+//! One turn: it runs, it tells, it is stopped, it asks, it fails.
+
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use ibid_graph::{Kind, StepEvent};
+use serde_json::json;
+
+use super::{Play, Subject};
+use crate::{Error, RunStatus};
+
+pub(super) async fn check(subject: &dyn Subject) {
+    a_turn_is_answered_and_tells_every_step(subject).await;
+    events_can_be_read_from_any_number_on(subject).await;
+    no_token_is_lost_and_the_order_is_kept(subject).await;
+    a_duplicate_request_is_the_same_run(subject).await;
+    a_stop_returns_at_once_and_keeps_the_partial_answer(subject).await;
+    a_question_waits_for_a_fitting_answer(subject).await;
+    a_failure_and_an_oversized_result_end_the_turn_and_the_thread_goes_on(subject).await;
+    what_cannot_be_taken_is_refused(subject).await;
+}
+
+async fn a_turn_is_answered_and_tells_every_step(subject: &dyn Subject) {
+    let play = Play::begin(subject, "answered").await;
+    let run = play.say("hello").await;
+    assert_eq!(play.ended(run).await, RunStatus::Done);
+    assert_eq!(play.conversation().await, ["hello", "heard hello after 0"]);
+    let told = |step, attempt, kind| StepEvent { step, attempt, kind };
+    let started = |node: &str| Kind::Started { node: node.into() };
+    let events: Vec<StepEvent> = play.events(run, 0).await.into_iter().map(|event| event.what).collect();
+    let expected = [
+        told(1, 1, started("hear")),
+        told(1, 1, Kind::Finished),
+        told(2, 1, started("think")),
+        told(2, 1, Kind::Token { text: "hello".into() }),
+        told(2, 1, Kind::Finished),
+        told(3, 1, started("close")),
+        told(3, 1, Kind::Finished),
+        told(0, 0, Kind::Ended { status: "done".into(), error: None }),
+    ];
+    assert_eq!(events, expected);
+}
+
+async fn events_can_be_read_from_any_number_on(subject: &dyn Subject) {
+    let play = Play::begin(subject, "any-number").await;
+    let run = play.say("wait").await;
+    play.speaking(run).await;
+    let during = play.engine.events(&play.scope, run, 2).await.expect("a running turn can be followed");
+    play.stage.let_one_go_on();
+    let all = play.events(run, 0).await;
+    for after in 0..=all.len() {
+        assert_eq!(play.events(run, after as u64).await, all[after..], "after {after}");
+    }
+    let during: Vec<_> = during.map(|event| event.expect("it can be read")).collect().await;
+    assert_eq!(during, all[2..], "a listener that came during the run");
+}
+
+async fn no_token_is_lost_and_the_order_is_kept(subject: &dyn Subject) {
+    let play = Play::begin(subject, "tokens").await;
+    let run = play.say("many").await;
+    assert_eq!(play.ended(run).await, RunStatus::Done);
+    let mut text = String::new();
+    for event in play.events(run, 0).await {
+        if let Kind::Token { text: piece } = event.what.kind {
+            text.push_str(&piece);
+        }
+    }
+    let expected: String = (0..2000).map(|number| format!("{number} ")).collect();
+    assert_eq!(text, expected);
+}
+
+async fn a_duplicate_request_is_the_same_run(subject: &dyn Subject) {
+    let play = Play::begin(subject, "duplicate").await;
+    let mut turn = play.turn("once");
+    turn.idempotency_key = Some("key-1".to_owned());
+    let submit = || play.engine.submit(&play.scope, turn.clone());
+    let (left, right) = tokio::join!(submit(), submit());
+    let (left, right) = (left.expect("it is taken"), right.expect("it is taken"));
+    assert_eq!(left.run, right.run);
+    assert!(left.duplicate != right.duplicate, "exactly one of them is the duplicate");
+    play.ended(left.run).await;
+    let again = submit().await.expect("it is taken");
+    assert!(again.duplicate && again.run == left.run, "also after the run has ended");
+    assert_eq!(play.conversation().await, ["once", "heard once after 0"]);
+    assert_eq!(play.stage.performed(left.run), ["hear", "think", "close"]);
+}
+
+async fn a_stop_returns_at_once_and_keeps_the_partial_answer(subject: &dyn Subject) {
+    let play = Play::begin(subject, "stop").await;
+    let run = play.say("wait").await;
+    play.speaking(run).await;
+    let began = Instant::now();
+    play.engine.stop(&play.scope, run).await.expect("it can be stopped");
+    let took = began.elapsed();
+    assert!(took < Duration::from_millis(50), "a stop must return within 50 ms, it took {took:?}");
+    assert_eq!(play.ended(run).await, RunStatus::Stopped);
+    assert_eq!(play.conversation().await, ["wait", "first words"]);
+    assert_eq!(play.stage.performed(run), ["hear", "think"], "no step may begin after a stop");
+    play.engine.stop(&play.scope, run).await.expect("stopping twice does no harm");
+}
+
+async fn a_question_waits_for_a_fitting_answer(subject: &dyn Subject) {
+    let mut play = Play::begin(subject, "question").await;
+    let run = play.say("ask").await;
+    play.until(run, |kind| matches!(kind, Kind::Asked { .. })).await;
+    let waiting = play.engine.run(&play.scope, run).await.expect("the run is known");
+    assert_eq!((waiting.status, waiting.question), (RunStatus::Waiting, Some(json!("ask"))));
+    let refused = play.engine.answer(&play.scope, run, json!("perhaps")).await;
+    assert!(matches!(refused, Err(Error::Answer(_))), "got {refused:?}");
+    play.kill_and_reopen(1).await;
+    play.engine.answer(&play.scope, run, json!(true)).await.expect("a fitting answer is taken");
+    assert_eq!(play.ended(run).await, RunStatus::Done);
+    assert_eq!(play.stage.performed(run), ["hear", "think", "close"], "nothing runs twice");
+    let late = play.engine.answer(&play.scope, run, json!(true)).await;
+    assert!(matches!(late, Err(Error::NotWaiting(_))), "got {late:?}");
+    let state = play.engine.state(&play.scope, run, 3).await.expect("the steps are kept");
+    assert_eq!(state["said"][2], "sure: true");
+}
+
+async fn a_failure_and_an_oversized_result_end_the_turn_and_the_thread_goes_on(subject: &dyn Subject) {
+    let play = Play::begin(subject, "failures").await;
+    for text in ["fail", "big"] {
+        let run = play.say(text).await;
+        assert_eq!(play.ended(run).await, RunStatus::Failed);
+        let error = play.engine.run(&play.scope, run).await.expect("the run is known").error;
+        assert!(error.expect("it says why").contains("`think`"), "the error names the node");
+        assert_eq!(play.stage.performed(run), ["hear", "think"], "what cannot succeed is not repeated");
+    }
+    let run = play.say("hello").await;
+    assert_eq!(play.ended(run).await, RunStatus::Done);
+    assert_eq!(play.conversation().await, ["fail", "big", "hello", "heard hello after 2"]);
+}
+
+async fn what_cannot_be_taken_is_refused(subject: &dyn Subject) {
+    let play = Play::begin(subject, "refused").await;
+    let mut turn = play.turn("hello");
+    turn.assistant = "nobody".to_owned();
+    let refused = play.engine.submit(&play.scope, turn).await;
+    assert!(matches!(refused, Err(Error::UnknownAssistant(_))), "got {refused:?}");
+    let mut turn = play.turn("hello");
+    turn.messages.clear();
+    let refused = play.engine.submit(&play.scope, turn).await;
+    assert!(matches!(refused, Err(Error::NoMessage)), "got {refused:?}");
+}

@@ -1,0 +1,103 @@
+//! The port between whoever asks and whoever runs.
+
+use async_trait::async_trait;
+use futures_util::stream::BoxStream;
+use ibid_core::{Message, RunId, Scope, ThreadId};
+use ibid_graph::Record;
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::nouns::{Event, MessageWindow, Run, Submitted, Thread, ThreadPage, Turn};
+
+/// Events of a run, in order, as they become safe. It ends after [`Ended`](ibid_graph::Kind::Ended).
+pub type EventStream = BoxStream<'static, Result<Event, Error>>;
+
+/// Runs turns durably. A thread works on one turn at a time; every finished step is written down
+/// before the next begins; whatever was promised to a caller survives a crash.
+#[async_trait]
+pub trait Engine: Send + Sync {
+    /// Takes a turn. When this returns, the turn is safe and will end, whatever happens to this process.
+    ///
+    /// # Errors
+    /// Refuses an unknown assistant, a thread of another tenant, or a busy thread if the caller chose so.
+    async fn submit(&self, scope: &Scope, turn: Turn) -> Result<Submitted, Error>;
+
+    /// Stops a run and keeps what it had. Returns when the node has been told, not when the run has ended.
+    /// Stopping a run that has ended does nothing.
+    ///
+    /// # Errors
+    /// Fails if there is no such run.
+    async fn stop(&self, scope: &Scope, run: RunId) -> Result<(), Error>;
+
+    /// Answers what a run asks, and lets it go on.
+    ///
+    /// # Errors
+    /// Refuses an answer that has not the form of the question, or that nothing asked for.
+    async fn answer(&self, scope: &Scope, run: RunId, answer: Value) -> Result<(), Error>;
+
+    /// Events of a run after number `after` (0 for all), those that were and those to come.
+    ///
+    /// # Errors
+    /// Fails if there is no such run, or if its events were dropped.
+    async fn events(&self, scope: &Scope, run: RunId, after: u64) -> Result<EventStream, Error>;
+
+    /// One run as it stands.
+    ///
+    /// # Errors
+    /// Fails if there is no such run.
+    async fn run(&self, scope: &Scope, run: RunId) -> Result<Run, Error>;
+
+    /// The runs of a thread, oldest first.
+    ///
+    /// # Errors
+    /// Fails if there is no such thread.
+    async fn runs(&self, scope: &Scope, thread: ThreadId) -> Result<Vec<Run>, Error>;
+
+    /// The finished steps of a run, in order.
+    ///
+    /// # Errors
+    /// Fails if there is no such run.
+    async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Record>, Error>;
+
+    /// The state of a run after a step; 0 is the state it began with.
+    ///
+    /// # Errors
+    /// Fails if the run has no such step, or if the graph has changed so that its steps no longer fit.
+    async fn state(&self, scope: &Scope, run: RunId, step: u32) -> Result<Value, Error>;
+
+    /// Begins a new thread that shares the conversation and the first `step` steps of a run with it, and
+    /// goes on from there.
+    ///
+    /// # Errors
+    /// Fails if the run has no such step.
+    async fn fork(&self, scope: &Scope, run: RunId, step: u32) -> Result<(ThreadId, RunId), Error>;
+
+    /// Threads, the most recently used first.
+    ///
+    /// # Errors
+    /// Fails if the store does.
+    async fn threads(&self, scope: &Scope, page: ThreadPage) -> Result<Vec<Thread>, Error>;
+
+    /// One thread, without its messages.
+    ///
+    /// # Errors
+    /// Fails if there is no such thread.
+    async fn thread(&self, scope: &Scope, thread: ThreadId) -> Result<Thread, Error>;
+
+    /// A window of a thread's messages with their positions, oldest first. Only the window is read.
+    ///
+    /// # Errors
+    /// Fails if there is no such thread.
+    async fn messages(
+        &self,
+        scope: &Scope,
+        thread: ThreadId,
+        window: MessageWindow,
+    ) -> Result<Vec<(u64, Message)>, Error>;
+
+    /// Deletes a thread with everything in it, and stops what it works on.
+    ///
+    /// # Errors
+    /// Fails if there is no such thread.
+    async fn delete_thread(&self, scope: &Scope, thread: ThreadId) -> Result<(), Error>;
+}

@@ -1,0 +1,109 @@
+//! How a turn comes to rest: one commit for its messages, its status, its last event, and the start of
+//! the turn that waits behind it.
+
+use ibid_core::Message;
+use ibid_graph::{Kind, StepEvent};
+use rusqlite::Connection;
+use serde_json::Value;
+
+use super::LocalEngine;
+use super::assistants::Assistants;
+use super::live::LiveRun;
+use super::submit::encode;
+use super::turn::Started;
+use crate::nouns::RunStatus;
+use crate::store::{self, Batch, RunRow, Stopping, StoreError};
+
+/// How far a turn came.
+pub(super) enum Outcome {
+    /// It reached its end and says this.
+    Done(Vec<Message>),
+    /// It was stopped and had this.
+    Stopped(Vec<Message>),
+    /// It failed.
+    Failed(String),
+    /// It waits for a person.
+    Asked { step: u32, question: Value },
+}
+
+impl LocalEngine {
+    pub(super) async fn conclude(
+        &self,
+        turn: &Started,
+        live: &LiveRun,
+        outcome: Outcome,
+    ) -> Result<(), StoreError> {
+        let (status, said, error) = match outcome {
+            Outcome::Asked { step, question } => return self.pause(turn, live, step, question).await,
+            Outcome::Done(said) => (RunStatus::Done, said, None),
+            Outcome::Failed(error) => (RunStatus::Failed, Vec::new(), Some(error)),
+            Outcome::Stopped(_) if live.stopping() == Some(Stopping::Rollback) => {
+                (RunStatus::RolledBack, Vec::new(), None)
+            }
+            Outcome::Stopped(said) => (RunStatus::Stopped, said, None),
+        };
+        tracing::info!(status = status.as_str(), error = error.as_deref(), "the turn ended");
+        let said = encode(&said)?;
+        let (key, run, thread) = (turn.key, turn.run, turn.thread_key);
+        let (log, assistants) = (live.log.clone(), self.0.assistants.clone());
+        let end = move |connection: &Connection| {
+            if status == RunStatus::RolledBack {
+                store::forget_run(connection, key)?;
+            } else if !said.is_empty() {
+                store::append_messages(connection, thread, key, &said)?;
+            }
+            store::end_run(connection, key, status, error.as_deref())?;
+            let status = status.as_str().to_owned();
+            log.close_with(StepEvent::of_run(Kind::Ended { status, error: error.clone() }));
+            start_next(connection, thread, &assistants)
+        };
+        let next = self.writer()?.write(Batch::of(&live.log), end).await?;
+        self.0.live.remove(run);
+        if let Some(next) = next
+            && let Some(live) = self.0.live.get(next.id)
+        {
+            self.take_up(next.into(), live);
+        }
+        Ok(())
+    }
+
+    /// Lets a turn wait for a person.
+    async fn pause(
+        &self,
+        turn: &Started,
+        live: &LiveRun,
+        step: u32,
+        question: Value,
+    ) -> Result<(), StoreError> {
+        let (key, run, log) = (turn.key, turn.run, live.log.clone());
+        let wait = move |connection: &_| {
+            store::set_waiting(connection, key, step, &question.to_string())?;
+            let kind = Kind::Asked { question: question.clone() };
+            log.close_with(StepEvent { step, attempt: 1, kind });
+            store::find_any_run(connection, run)
+        };
+        let row = self.writer()?.write(Batch::of(&live.log), wait).await?;
+        live.release();
+        // A stop may have come while the turn was on its way to rest.
+        if let Some(row) = row
+            && live.stopping().is_some()
+        {
+            self.take_up(row.into(), live.clone());
+        }
+        Ok(())
+    }
+}
+
+/// Starts the turn that waits behind the one that ended.
+fn start_next(
+    connection: &Connection,
+    thread: i64,
+    assistants: &Assistants,
+) -> Result<Option<RunRow>, StoreError> {
+    let Some(next) = store::unfinished_of_thread(connection, thread)?.into_iter().next() else {
+        return Ok(None);
+    };
+    let input = store::queued_input(connection, next.key)?;
+    store::start_run(connection, next.key, thread, &input, assistants.window(&next.graph))?;
+    store::find_any_run(connection, next.id)
+}

@@ -1,0 +1,176 @@
+//! The journal of one run in the engine's file.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use ibid_graph::{
+    Asked, Attempts, Journal, JournalError, Kind, Perform, Record, StepError, StepEvent, StepRef, Taken,
+};
+use serde_json::Value;
+
+use super::log::RunLog;
+use crate::store::{Batch, Writer, append_step};
+
+/// What is written down of one run, and where the rest goes.
+pub(super) struct LocalJournal {
+    writer: Writer,
+    log: Arc<RunLog>,
+    key: i64,
+    records: Vec<Record>,
+    attempts: HashMap<u32, u32>,
+    answer: Option<(u32, Value)>,
+}
+
+impl LocalJournal {
+    /// The journal of a run that has `records`.
+    pub(super) fn new(writer: Writer, log: Arc<RunLog>, key: i64, records: Vec<Record>) -> Self {
+        Self { writer, log, key, records, attempts: HashMap::new(), answer: None }
+    }
+
+    /// Goes on counting after the attempts that earlier processes made.
+    pub(super) fn count_attempts(&mut self, made: Vec<(u32, u32)>) {
+        self.attempts.extend(made);
+    }
+
+    /// Takes the answer to what a step asked.
+    pub(super) fn take_answer(&mut self, step: u32, answer: Value) {
+        self.answer = Some((step, answer));
+    }
+
+    /// What is written down.
+    pub(super) fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// Forgets what was written down, because the run begins again.
+    pub(super) fn forget_records(&mut self) {
+        self.records.clear();
+    }
+
+    fn recorded(&self, step: &StepRef) -> Option<&Record> {
+        self.records.get(step.number as usize - 1)
+    }
+}
+
+#[async_trait]
+impl Journal for LocalJournal {
+    async fn step(&mut self, step: &StepRef, perform: Perform) -> Result<Taken, StepError> {
+        if let Some(record) = self.recorded(step) {
+            return Ok(Taken::Recorded(record.clone()));
+        }
+        let made = self.attempts.get(&step.number).copied().unwrap_or_default();
+        let performed = perform(Attempts::after(made)).await?;
+        let record = Record::of(step, &performed.change)
+            .map_err(|error| StepError::Record { node: step.node.to_string(), error })?;
+        let (key, log) = (self.key, self.log.clone());
+        let finished = StepEvent { step: step.number, attempt: performed.attempt, kind: Kind::Finished };
+        let write = move |connection: &_| {
+            append_step(connection, key, &record)?;
+            log.close_with(finished.clone());
+            Ok(())
+        };
+        self.writer.write(Batch::of(&self.log), write).await.map_err(|error| {
+            JournalError::new(format!("step {} could not be written down", step.number)).caused_by(error)
+        })?;
+        Ok(Taken::Performed(performed))
+    }
+
+    fn tells_finished(&self) -> bool {
+        true
+    }
+
+    async fn ask(&mut self, step: &StepRef, _question: &Value) -> Result<Asked, JournalError> {
+        if let Some(record) = self.recorded(step) {
+            return Ok(Asked::Recorded(record.clone()));
+        }
+        match &self.answer {
+            Some((asked, answer)) if *asked == step.number => Ok(Asked::Answer(answer.clone())),
+            _ => Ok(Asked::Waiting),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap as Map;
+    use std::sync::Mutex;
+
+    use ibid_core::RunId;
+    use ibid_graph::{EventSink, conformance};
+
+    use super::super::log::{Sink, Unwritten};
+    use super::*;
+    use crate::store::{Readers, attempts_made, last_number, open_for_writing, read_steps};
+
+    /// Journals in a real file, opened anew for each run as an engine does after a crash.
+    struct InFile {
+        writer: Writer,
+        readers: Readers,
+        unwritten: Arc<Unwritten>,
+        keys: Mutex<Map<String, i64>>,
+        answers: Mutex<Map<i64, (u32, Value)>>,
+    }
+
+    impl InFile {
+        fn key(&self, run: &str) -> i64 {
+            let mut keys = self.keys.lock().unwrap();
+            let next = keys.len() as i64 + 1;
+            *keys.entry(run.to_owned()).or_insert(next)
+        }
+    }
+
+    #[async_trait]
+    impl conformance::Journals for InFile {
+        async fn open(
+            &self,
+            run: &str,
+            witness: Arc<dyn EventSink>,
+        ) -> (Box<dyn Journal>, Arc<dyn EventSink>) {
+            let key = self.key(run);
+            let (records, attempts, told) = self
+                .readers
+                .read_here(|connection| {
+                    let records = read_steps(connection, key)?;
+                    Ok((records, attempts_made(connection, key)?, last_number(connection, key)?))
+                })
+                .unwrap();
+            let log = RunLog::new(RunId::new(), key, told, self.unwritten.clone());
+            let mut heard = log.listen();
+            tokio::spawn(async move {
+                while let Ok(events) = heard.recv().await {
+                    events.iter().for_each(|event| witness.emit(event.what.clone()));
+                }
+            });
+            let mut journal = LocalJournal::new(self.writer.clone(), log.clone(), key, records);
+            journal.count_attempts(attempts);
+            if let Some((step, answer)) = self.answers.lock().unwrap().get(&key) {
+                journal.take_answer(*step, answer.clone());
+            }
+            (Box::new(journal), Arc::new(Sink(log)))
+        }
+
+        async fn answer(&self, run: &str, step: u32, answer: Value) {
+            self.answers.lock().unwrap().insert(self.key(run), (step, answer));
+        }
+    }
+
+    #[tokio::test]
+    async fn the_sqlite_journal_conforms() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.db");
+        let (writer, _) = Writer::start(open_for_writing(&path).unwrap()).unwrap();
+        let unwritten: Arc<Unwritten> = Arc::default();
+        let (flushing, flushed) = (writer.clone(), unwritten.clone());
+        tokio::spawn(async move {
+            loop {
+                flushed.some().await;
+                let batch = Batch { others: flushed.take(), ..Batch::default() };
+                flushing.write(batch, |_| Ok(())).await.unwrap();
+            }
+        });
+        let readers = Readers::new(&path);
+        let (keys, answers) = (Mutex::default(), Mutex::default());
+        conformance::check(&InFile { writer, readers, unwritten, keys, answers }).await;
+    }
+}

@@ -1,0 +1,76 @@
+//! The runs of this process that have not ended.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ibid_core::RunId;
+use tokio_util::sync::CancellationToken;
+
+use super::log::RunLog;
+use crate::store::Stopping;
+
+/// What this process holds of a run that has not ended.
+#[derive(Clone)]
+pub(super) struct LiveRun {
+    /// Its events.
+    pub(super) log: Arc<RunLog>,
+    /// Stops its node.
+    pub(super) cancel: CancellationToken,
+    stopping: Arc<Mutex<Option<Stopping>>>,
+    working: Arc<AtomicBool>,
+}
+
+impl LiveRun {
+    /// A run that is about to be followed, run or waited for.
+    pub(super) fn new(log: Arc<RunLog>) -> Self {
+        Self { log, cancel: CancellationToken::new(), stopping: Arc::default(), working: Arc::default() }
+    }
+
+    /// Stops the run's node and says how the run is to end. To forget it outweighs to keep it.
+    pub(super) fn stop(&self, how: Stopping) {
+        let mut stopping = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
+        if *stopping != Some(Stopping::Rollback) {
+            *stopping = Some(how);
+        }
+        drop(stopping);
+        self.cancel.cancel();
+    }
+
+    /// Claims the work on the run; false if a task is at it already.
+    pub(super) fn claim(&self) -> bool {
+        !self.working.swap(true, Ordering::AcqRel)
+    }
+
+    /// Gives the work back while the run waits for a person.
+    pub(super) fn release(&self) {
+        self.working.store(false, Ordering::Release);
+    }
+
+    /// How the run is to end, if it was stopped.
+    pub(super) fn stopping(&self) -> Option<Stopping> {
+        *self.stopping.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The runs of this process that have not ended, by name.
+#[derive(Default)]
+pub(super) struct Live(Mutex<HashMap<RunId, LiveRun>>);
+
+impl Live {
+    pub(super) fn add(&self, run: RunId, live: LiveRun) {
+        self.runs().insert(run, live);
+    }
+
+    pub(super) fn get(&self, run: RunId) -> Option<LiveRun> {
+        self.runs().get(&run).cloned()
+    }
+
+    pub(super) fn remove(&self, run: RunId) -> Option<LiveRun> {
+        self.runs().remove(&run)
+    }
+
+    fn runs(&self) -> MutexGuard<'_, HashMap<RunId, LiveRun>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

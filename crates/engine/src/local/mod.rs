@@ -1,0 +1,224 @@
+//! The engine for one machine: turns run on tokio, everything that matters stands in one SQLite file.
+
+mod assistants;
+mod ending;
+mod events;
+mod file;
+mod journal;
+mod live;
+mod log;
+mod reading;
+mod submit;
+mod sweep;
+mod turn;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ibid_core::{Message, RunId, Scope, ThreadId};
+use ibid_graph::{Host, Record};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use assistants::{Assistant, Assistants, TurnProgram};
+pub use file::{FileReport, inspect};
+pub(crate) use log::RunLog;
+
+use crate::engine::{Engine, EventStream};
+use crate::error::Error;
+use crate::nouns::{MessageWindow, Run, Submitted, Thread, ThreadPage, Turn};
+use crate::store::{self, Lock, Readers, StoreError, Writer};
+use live::Live;
+use log::Unwritten;
+
+/// How a local engine behaves.
+#[derive(Debug, Clone)]
+pub struct LocalSettings {
+    /// How long the steps and events of an ended run are kept.
+    pub retention: Duration,
+    /// How long a stopped node may take to give back what it has.
+    pub stop_grace: Duration,
+    /// How long an event may wait for others before it is written and told.
+    pub event_delay: Duration,
+}
+
+impl Default for LocalSettings {
+    fn default() -> Self {
+        Self {
+            retention: Duration::from_secs(24 * 60 * 60),
+            stop_grace: Host::GRACE,
+            event_delay: Duration::from_millis(10),
+        }
+    }
+}
+
+/// The engine for one machine. Cheap to clone; all clones are one engine.
+#[derive(Clone)]
+pub struct LocalEngine(Arc<Inner>);
+
+struct Inner {
+    path: PathBuf,
+    settings: LocalSettings,
+    assistants: Assistants,
+    writer: Mutex<Option<Writer>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    lock: Mutex<Option<Lock>>,
+    readers: Readers,
+    live: Live,
+    unwritten: Arc<Unwritten>,
+    halt: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl LocalEngine {
+    /// Opens the file at `path`, makes it if it is not there, and takes up every turn that has not ended.
+    /// Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// Fails if another process runs turns from the file, or if it cannot be opened.
+    pub async fn open(path: &Path, assistants: Assistants, settings: LocalSettings) -> Result<Self, Error> {
+        let connection = store::open_for_writing(path)?;
+        let lock = Lock::take(path)?;
+        let spawn = |source| StoreError::Open { path: path.to_owned(), source };
+        let (writer, thread) = Writer::start(connection).map_err(spawn)?;
+        let engine = Self(Arc::new(Inner {
+            path: path.to_owned(),
+            settings,
+            assistants,
+            writer: Mutex::new(Some(writer)),
+            thread: Mutex::new(Some(thread)),
+            lock: Mutex::new(Some(lock)),
+            readers: Readers::new(path),
+            live: Live::default(),
+            unwritten: Arc::default(),
+            halt: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        }));
+        engine.spawn(engine.clone().write_events());
+        engine.spawn(engine.clone().sweep_now_and_then());
+        engine.resume().await?;
+        Ok(engine)
+    }
+
+    /// Ends at once, as a kill would: turns under way are left where they are, to be taken up by the next
+    /// engine that opens the file. Returns when the file is free.
+    pub async fn close(&self) {
+        self.0.halt.cancel();
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+        self.0.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // The thread only ends when the last write is safe; a panic in it was reported already.
+            let _ = tokio::task::spawn_blocking(|| thread.join()).await;
+        }
+        self.0.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// How much disk the file takes, with its log.
+    pub fn size_bytes(&self) -> u64 {
+        store::size_bytes(&self.0.path)
+    }
+
+    /// Who can answer.
+    pub fn assistants(&self) -> &Assistants {
+        &self.0.assistants
+    }
+
+    fn writer(&self) -> Result<Writer, StoreError> {
+        let writer = self.0.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.clone().ok_or(StoreError::Closed)
+    }
+
+    /// Runs a task until it ends or the engine is closed.
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let halt = self.0.halt.clone();
+        self.0.tasks.spawn(async move {
+            halt.run_until_cancelled(task).await;
+        });
+    }
+
+    /// Writes events that no step takes along, a moment after they happened.
+    async fn write_events(self) {
+        loop {
+            self.0.unwritten.some().await;
+            tokio::time::sleep(self.0.settings.event_delay).await;
+            let others = self.0.unwritten.take();
+            if others.is_empty() {
+                continue;
+            }
+            let Ok(writer) = self.writer() else { return };
+            let batch = store::Batch { others, ..store::Batch::default() };
+            if let Err(error) = writer.write(batch, |_| Ok(())).await {
+                tracing::error!(error = &error as &dyn std::error::Error, "events could not be written");
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Engine for LocalEngine {
+    async fn submit(&self, scope: &Scope, turn: Turn) -> Result<Submitted, Error> {
+        self.submit_turn(scope.clone(), turn).await
+    }
+
+    async fn stop(&self, scope: &Scope, run: RunId) -> Result<(), Error> {
+        self.stop_run(scope.clone(), run).await
+    }
+
+    async fn answer(&self, scope: &Scope, run: RunId, answer: Value) -> Result<(), Error> {
+        self.answer_run(scope, run, answer).await
+    }
+
+    async fn events(&self, scope: &Scope, run: RunId, after: u64) -> Result<EventStream, Error> {
+        self.follow(scope, run, after).await
+    }
+
+    async fn run(&self, scope: &Scope, run: RunId) -> Result<Run, Error> {
+        Ok(self.find_run(scope, run).await?.into_run())
+    }
+
+    async fn runs(&self, scope: &Scope, thread: ThreadId) -> Result<Vec<Run>, Error> {
+        self.read_runs(scope, thread).await
+    }
+
+    async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Record>, Error> {
+        let key = self.find_run(scope, run).await?.key;
+        Ok(self.0.readers.read(move |connection| store::read_steps(connection, key)).await?)
+    }
+
+    async fn state(&self, scope: &Scope, run: RunId, step: u32) -> Result<Value, Error> {
+        self.state_after(scope, run, step).await
+    }
+
+    async fn fork(&self, scope: &Scope, run: RunId, step: u32) -> Result<(ThreadId, RunId), Error> {
+        self.fork_run(scope.clone(), run, step).await
+    }
+
+    async fn threads(&self, scope: &Scope, page: ThreadPage) -> Result<Vec<Thread>, Error> {
+        let scope = scope.clone();
+        Ok(self.0.readers.read(move |connection| store::list_threads(connection, &scope, page)).await?)
+    }
+
+    async fn thread(&self, scope: &Scope, thread: ThreadId) -> Result<Thread, Error> {
+        Ok(self.find_thread(scope, thread).await?.thread)
+    }
+
+    async fn messages(
+        &self,
+        scope: &Scope,
+        thread: ThreadId,
+        window: MessageWindow,
+    ) -> Result<Vec<(u64, Message)>, Error> {
+        let key = self.find_thread(scope, thread).await?.key;
+        Ok(self.0.readers.read(move |connection| store::read_window(connection, key, window)).await?)
+    }
+
+    async fn delete_thread(&self, scope: &Scope, thread: ThreadId) -> Result<(), Error> {
+        self.delete(scope.clone(), thread).await
+    }
+}

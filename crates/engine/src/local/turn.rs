@@ -1,0 +1,207 @@
+//! Running one turn: from its input, over the steps that are written down, to its ending.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ibid_core::{Message, RunId, ThreadId, TurnInput};
+use ibid_graph::{Course, Ending, Host, Kind, RunError, StepError, StepEvent, Version, WalkError, run};
+use serde_json::{Map, Value};
+use tracing::Instrument;
+
+use super::LocalEngine;
+use super::ending::Outcome;
+use super::journal::LocalJournal;
+use super::live::LiveRun;
+use super::log::Sink;
+use super::reading::read_turn;
+use crate::error::Error;
+use crate::store::{self, Batch, RunRow, StoreError};
+
+/// How long to wait before a turn is taken up again when the store failed, at most.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// A turn that has been started, in this process or an earlier one.
+pub(super) struct Started {
+    pub(super) key: i64,
+    pub(super) run: RunId,
+    pub(super) thread_key: i64,
+    pub(super) thread: ThreadId,
+    pub(super) assistant: String,
+    pub(super) input: Input,
+}
+
+/// Where the input of a turn is.
+pub(super) enum Input {
+    /// Here, except for the history.
+    Here { messages: Vec<Message>, options: Map<String, Value>, history: Range<i64> },
+    /// In the file, perhaps with steps.
+    Stored(Box<RunRow>),
+}
+
+impl From<RunRow> for Started {
+    fn from(row: RunRow) -> Self {
+        Self {
+            key: row.key,
+            run: row.id,
+            thread_key: row.thread_key,
+            thread: row.thread,
+            assistant: row.graph.clone(),
+            input: Input::Stored(Box::new(row)),
+        }
+    }
+}
+
+type TurnCourse = Box<dyn Course<Vec<Message>>>;
+
+impl LocalEngine {
+    /// Works on a turn until it ends or waits for a person, unless a task is at it already.
+    pub(super) fn take_up(&self, turn: Started, live: LiveRun) {
+        if live.claim() {
+            let span = tracing::info_span!("turn", thread = %turn.thread, run = %turn.run, assistant = turn.assistant);
+            self.spawn(self.clone().work(turn, live).instrument(span));
+        }
+    }
+
+    async fn work(self, mut turn: Started, live: LiveRun) {
+        let mut pause = Duration::from_secs(1);
+        loop {
+            let worked = match self.run_turn(&mut turn, &live).await {
+                Ok(outcome) => self.conclude(&turn, &live, outcome).await,
+                Err(error) => Err(error),
+            };
+            let Err(error) = worked else { return };
+            if live.log.is_discarded() {
+                return;
+            }
+            // Nothing is lost: what is written down stays, and the turn is taken up from there.
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "the turn is taken up again in {pause:?}"
+            );
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            let run = turn.run;
+            match self.0.readers.read(move |connection| store::find_any_run(connection, run)).await {
+                Ok(Some(row)) => turn = row.into(),
+                Ok(None) => return,
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Runs a turn as far as it goes. Fails only if the store does.
+    async fn run_turn(&self, turn: &mut Started, live: &LiveRun) -> Result<Outcome, StoreError> {
+        let prepared = match self.prepare(turn, live).await {
+            Ok(prepared) => prepared,
+            Err(Error::Store(error)) => return Err(error),
+            Err(error) => return Ok(Outcome::Failed(told(&error))),
+        };
+        let (mut course, mut journal) = prepared;
+        let host = Host {
+            sink: Arc::new(Sink(live.log.clone())),
+            cancel: live.cancel.clone(),
+            grace: self.0.settings.stop_grace,
+        };
+        match run(&mut *course, &mut journal, &host).await {
+            Ok(Ending::Finished) => Ok(Outcome::Done(course.output())),
+            Ok(Ending::Stopped) => Ok(Outcome::Stopped(course.output())),
+            Ok(Ending::Asked { step, question }) => Ok(Outcome::Asked { step: step.number, question }),
+            Err(RunError::Step(StepError::Journal(error))) => {
+                Err(StoreError::Unwritten { source: Box::new(error) })
+            }
+            Err(error) => Ok(Outcome::Failed(told(&error))),
+        }
+    }
+
+    /// Stands where the turn stopped, with the journal from there on.
+    async fn prepare(&self, turn: &mut Started, live: &LiveRun) -> Result<(TurnCourse, LocalJournal), Error> {
+        let program = self.assistant(&turn.assistant)?.program.clone();
+        let writer = self.writer()?;
+        match &mut turn.input {
+            Input::Here { messages, options, history } => {
+                let input = TurnInput {
+                    thread: turn.thread,
+                    run: turn.run,
+                    history: self.history(turn.thread_key, history.clone()).await?,
+                    messages: std::mem::take(messages),
+                    options: std::mem::take(options),
+                };
+                let journal = LocalJournal::new(writer, live.log.clone(), turn.key, Vec::new());
+                Ok((program.start(input)?, journal))
+            }
+            Input::Stored(row) => {
+                let own = row.clone();
+                let read = move |connection: &_| {
+                    let (input, records) = read_turn(connection, &own)?;
+                    Ok((input, records, store::attempts_made(connection, own.key)?))
+                };
+                let (input, records, attempts) = self.0.readers.read(read).await?;
+                let mut course = program.start(input.clone())?;
+                let mut journal = LocalJournal::new(writer.clone(), live.log.clone(), turn.key, records);
+                journal.count_attempts(attempts);
+                let now = self.0.assistants.version(&turn.assistant);
+                if let Err(misfit) = replay(&mut *course, journal.records(), &row.version, now) {
+                    let version = now.map(|version| version.to_string()).unwrap_or_default();
+                    let key = turn.key;
+                    let restart = move |connection: &_| store::restart_run(connection, key, &version);
+                    writer.write(Batch::default(), restart).await?;
+                    live.log.add(StepEvent::of_run(Kind::Restarted { reason: misfit }));
+                    journal.forget_records();
+                    return Ok((program.start(input)?, journal));
+                }
+                if let (Some(step), Some(answer)) = (row.asked_step, &row.answer) {
+                    let answer = serde_json::from_str(answer)
+                        .map_err(|error| StoreError::Damaged(error.to_string()))?;
+                    journal.take_answer(step, answer);
+                } else {
+                    live.log.add(StepEvent::of_run(Kind::Resumed));
+                }
+                Ok((course, journal))
+            }
+        }
+    }
+
+    async fn history(&self, thread: i64, range: Range<i64>) -> Result<Vec<Message>, StoreError> {
+        if range.is_empty() {
+            return Ok(Vec::new());
+        }
+        let read = move |connection: &_| store::read_messages(connection, thread, range.start, range.end);
+        self.0.readers.read(read).await
+    }
+}
+
+/// Brings a course to where the records end, or says why they do not fit it.
+fn replay(
+    course: &mut dyn Course<Vec<Message>>,
+    records: &[ibid_graph::Record],
+    version: &str,
+    now: Option<Version>,
+) -> Result<(), String> {
+    let then: Option<Version> = version.parse().ok();
+    if let (Some(then), Some(now)) = (then, now)
+        && !then.may_continue_as(&now)
+    {
+        return Err(format!(
+            "the graph is now version {} and the turn began with {}",
+            now.declared, then.declared
+        ));
+    }
+    let replayed: Result<(), WalkError> = records.iter().try_for_each(|record| course.replay(record));
+    replayed.map_err(|error| told(&error))
+}
+
+/// An error with everything underneath it.
+fn told(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}

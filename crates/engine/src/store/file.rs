@@ -1,0 +1,183 @@
+//! The file itself: opening, settings, migrations, and the lock that keeps a second engine out.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+/// The file could not be opened, read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// SQLite failed.
+    #[error("the engine's file failed")]
+    Sqlite(#[from] rusqlite::Error),
+    /// The operating system refused.
+    #[error("cannot open {path}")]
+    Open {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Another process runs turns from this file.
+    #[error("another process is using {path}; stop it, or give this one a file of its own")]
+    Locked {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// The file was written by a newer version.
+    #[error("{path} has schema version {found}, and this version knows {known}; use a newer ibid")]
+    TooNew {
+        /// Which file.
+        path: PathBuf,
+        /// Its schema version.
+        found: u32,
+        /// The newest version known here.
+        known: u32,
+    },
+    /// The file is not ours.
+    #[error("{path} is a database of another program")]
+    Foreign {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// What is stored cannot be read.
+    #[error("what is stored is damaged: {0}")]
+    Damaged(String),
+    /// A step could not be written down.
+    #[error("a step could not be written down")]
+    Unwritten {
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The engine was closed.
+    #[error("the engine is closed")]
+    Closed,
+}
+
+/// Migrations in their order; the schema version is how many have been applied. Never edit one that
+/// was released: add another.
+const MIGRATIONS: [&str; 1] = [include_str!("../../migrations/0001_threads_and_runs.sql")];
+
+/// How long to wait for another process that holds the file.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// "ibid" in ASCII, so that other tools can tell what the file is.
+const APPLICATION_ID: i32 = 0x6962_6964;
+
+/// The newest schema version that this version knows.
+pub(crate) const fn schema_version() -> u32 {
+    MIGRATIONS.len() as u32
+}
+
+/// Keeps a second engine from running the same turns. Released when dropped, also by a kill.
+#[derive(Debug)]
+pub(crate) struct Lock(#[expect(dead_code, reason = "holding the file holds the lock")] File);
+
+impl Lock {
+    /// Takes the lock of the database at `path`.
+    pub(crate) fn take(path: &Path) -> Result<Self, StoreError> {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".lock");
+        let name = PathBuf::from(name);
+        let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&name);
+        let file = opened.map_err(|source| StoreError::Open { path: name.clone(), source })?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self(file)),
+            Err(TryLockError::WouldBlock) => Err(StoreError::Locked { path: path.to_owned() }),
+            Err(TryLockError::Error(source)) => Err(StoreError::Open { path: name, source }),
+        }
+    }
+}
+
+/// Opens the file for the writer and brings its schema up to date.
+pub(crate) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)
+            .map_err(|source| StoreError::Open { path: folder.to_owned(), source })?;
+    }
+    let mut connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    let found: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    check_owner(&connection, path, found)?;
+    // Must be set before the first table: dropped steps give their pages back to the disk.
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "journal_size_limit", 16 * 1024 * 1024)?;
+    connection.pragma_update(None, "cache_size", -16 * 1024)?;
+    migrate(&mut connection, found)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+/// Opens the file for reading beside the writer, also of another process.
+pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    let found: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    check_owner(&connection, path, found)?;
+    connection.pragma_update(None, "cache_size", -2 * 1024)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    Ok(connection)
+}
+
+fn check_owner(connection: &Connection, path: &Path, found: u32) -> Result<(), StoreError> {
+    let owner: i32 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    let tables: u32 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if owner != APPLICATION_ID && tables > 0 {
+        return Err(StoreError::Foreign { path: path.to_owned() });
+    }
+    if found > schema_version() {
+        return Err(StoreError::TooNew { path: path.to_owned(), found, known: schema_version() });
+    }
+    Ok(())
+}
+
+fn migrate(connection: &mut Connection, found: u32) -> Result<(), StoreError> {
+    for (applied, migration) in (1u32..).zip(MIGRATIONS).skip(found as usize) {
+        let transaction = connection.transaction()?;
+        transaction.execute_batch(migration)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", applied)?;
+        transaction.commit()?;
+    }
+    Ok(())
+}
+
+/// What SQLite finds wrong with the file, or nothing.
+pub(crate) fn quick_check(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare("PRAGMA quick_check(5)")?;
+    let findings = statement.query_map([], |row| row.get::<_, String>(0))?;
+    findings.filter(|finding| !matches!(finding, Ok(text) if text == "ok")).collect()
+}
+
+/// Gives free pages and the log's room back to the disk, as far as nobody reads them now.
+pub(super) fn give_room_back(connection: &Connection) -> Result<(), StoreError> {
+    run_pragma(connection, "PRAGMA incremental_vacuum")?;
+    connection.busy_timeout(Duration::ZERO)?;
+    let truncated = run_pragma(connection, "PRAGMA wal_checkpoint(TRUNCATE)");
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    truncated
+}
+
+fn run_pragma(connection: &Connection, sql: &str) -> Result<(), StoreError> {
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    while rows.next()?.is_some() {}
+    Ok(())
+}
+
+/// How much disk the file and its log take.
+pub(crate) fn size_bytes(path: &Path) -> u64 {
+    let part = |suffix: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        std::fs::metadata(name).map_or(0, |metadata| metadata.len())
+    };
+    part("") + part("-wal")
+}

@@ -1,0 +1,53 @@
+//! Connections that read. They never wait for the writer and the writer never waits for them.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::Connection;
+
+use super::file::{StoreError, open_for_reading};
+
+/// How many idle connections are kept. More may be open at once under load.
+const IDLE: usize = 4;
+
+/// A pool of reading connections to one file.
+#[derive(Clone)]
+pub(crate) struct Readers(Arc<Pool>);
+
+struct Pool {
+    path: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Readers {
+    /// A pool over the file at `path`, which must exist.
+    pub(crate) fn new(path: &Path) -> Self {
+        Self(Arc::new(Pool { path: path.to_owned(), idle: Mutex::new(Vec::new()) }))
+    }
+
+    /// Reads on a thread that may block.
+    pub(crate) async fn read<T, F>(&self, look: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    {
+        let pool = self.clone();
+        let reading = tokio::task::spawn_blocking(move || pool.read_here(look));
+        reading.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// Reads on this thread.
+    pub(crate) fn read_here<T>(
+        &self,
+        look: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let idle = self.0.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let connection = idle.map_or_else(|| open_for_reading(&self.0.path), Ok)?;
+        let seen = look(&connection);
+        let mut idle = self.0.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE {
+            idle.push(connection);
+        }
+        seen
+    }
+}

@@ -1,0 +1,125 @@
+//! Rows as Rust values.
+
+use std::time::{Duration, SystemTime};
+
+use ibid_core::{RunId, ThreadId};
+use rusqlite::Row;
+use rusqlite::types::Type;
+
+use crate::nouns::{Run, RunStatus};
+
+/// How a run is to end once it was told to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stopping {
+    Stop,
+    Rollback,
+}
+
+impl Stopping {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::Rollback => "rollback",
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        [Self::Stop, Self::Rollback].into_iter().find(|stopping| stopping.as_str() == text)
+    }
+}
+
+/// A run as it is stored.
+#[derive(Debug, Clone)]
+pub(crate) struct RunRow {
+    pub(crate) key: i64,
+    pub(crate) id: RunId,
+    pub(crate) thread_key: i64,
+    pub(crate) thread: ThreadId,
+    pub(crate) graph: String,
+    pub(crate) version: String,
+    pub(crate) status: RunStatus,
+    pub(crate) options: String,
+    pub(crate) stopping: Option<Stopping>,
+    pub(crate) history_from: i64,
+    pub(crate) history_to: i64,
+    pub(crate) input_to: i64,
+    pub(crate) question: Option<String>,
+    pub(crate) asked_step: Option<u32>,
+    pub(crate) answer: Option<String>,
+    pub(crate) error: Option<String>,
+    pub(crate) created_ms: i64,
+    pub(crate) ended_ms: Option<i64>,
+    pub(crate) kept: bool,
+}
+
+/// The columns of [`RunRow`], with the thread's id, for `runs JOIN threads`.
+pub(super) const RUN_COLUMNS: &str = "runs.key, runs.id, runs.thread, threads.id, graph, version, status, options, \
+     stopping, history_from, history_to, input_to, question, asked_step, answer, error, \
+     runs.created_ms, ended_ms, kept";
+
+impl RunRow {
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let status: String = row.get(6)?;
+        let stopping: Option<String> = row.get(8)?;
+        Ok(Self {
+            key: row.get(0)?,
+            id: RunId::from_bytes(row.get(1)?),
+            thread_key: row.get(2)?,
+            thread: ThreadId::from_bytes(row.get(3)?),
+            graph: row.get(4)?,
+            version: row.get(5)?,
+            status: RunStatus::parse(&status).ok_or_else(|| unknown(6, &status))?,
+            options: row.get(7)?,
+            stopping: stopping
+                .map(|text| Stopping::parse(&text).ok_or_else(|| unknown(8, &text)))
+                .transpose()?,
+            history_from: row.get(9)?,
+            history_to: row.get(10)?,
+            input_to: row.get(11)?,
+            question: row.get(12)?,
+            asked_step: row.get(13)?,
+            answer: row.get(14)?,
+            error: row.get(15)?,
+            created_ms: row.get(16)?,
+            ended_ms: row.get(17)?,
+            kept: row.get(18)?,
+        })
+    }
+
+    /// As it is told.
+    pub(crate) fn into_run(self) -> Run {
+        Run {
+            id: self.id,
+            thread: self.thread,
+            assistant: self.graph,
+            status: self.status,
+            question: self.question.and_then(|text| serde_json::from_str(&text).ok()),
+            error: self.error,
+            created: time(self.created_ms),
+            ended: self.ended_ms.map(time),
+        }
+    }
+}
+
+fn unknown(column: usize, text: &str) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, Type::Text, format!("unknown value `{text}`").into())
+}
+
+/// A run about to be stored.
+pub(crate) struct NewRun<'a> {
+    pub(crate) id: RunId,
+    pub(crate) thread_key: i64,
+    pub(crate) graph: &'a str,
+    pub(crate) version: &'a str,
+    pub(crate) options: &'a str,
+    pub(crate) idempotency: Option<&'a str>,
+}
+
+pub(crate) fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+pub(super) fn time(ms: i64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_millis(ms.unsigned_abs())
+}

@@ -1,0 +1,243 @@
+//! Runs: taken, started, stopped, asked, answered, ended, dropped.
+
+use ibid_core::{RunId, Scope, ThreadId};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::file::StoreError;
+use super::rows::{NewRun, RUN_COLUMNS, RunRow, Stopping, now_ms};
+use super::threads::{append_messages, copy_messages, create_thread, forget_messages};
+use crate::nouns::RunStatus;
+
+const JOINED: &str = "runs JOIN threads ON threads.key = runs.thread";
+
+/// Finds a run of the scope.
+pub(crate) fn find_run(
+    connection: &Connection,
+    scope: &Scope,
+    id: RunId,
+) -> Result<Option<RunRow>, StoreError> {
+    let sql = format!("SELECT {RUN_COLUMNS} FROM {JOINED} WHERE runs.id = ?1 AND tenant = ?2");
+    let mut statement = connection.prepare_cached(&sql)?;
+    Ok(statement.query_row(params![id.as_bytes(), scope.tenant().as_str()], RunRow::read).optional()?)
+}
+
+/// Finds a run of any tenant, for the engine's own work on it.
+pub(crate) fn find_any_run(connection: &Connection, id: RunId) -> Result<Option<RunRow>, StoreError> {
+    let sql = format!("SELECT {RUN_COLUMNS} FROM {JOINED} WHERE runs.id = ?1");
+    Ok(connection.prepare_cached(&sql)?.query_row([id.as_bytes()], RunRow::read).optional()?)
+}
+
+/// The run that an idempotency key was used for.
+pub(crate) fn run_of_key(
+    connection: &Connection,
+    thread: i64,
+    idempotency: &str,
+) -> Result<Option<RunId>, StoreError> {
+    let sql = "SELECT id FROM runs WHERE thread = ?1 AND idempotency = ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let found = statement.query_row(params![thread, idempotency], |row| Ok(RunId::from_bytes(row.get(0)?)));
+    Ok(found.optional()?)
+}
+
+fn select(connection: &Connection, rest: &str, thread: Option<i64>) -> Result<Vec<RunRow>, StoreError> {
+    let sql = format!("SELECT {RUN_COLUMNS} FROM {JOINED} WHERE {rest}");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = match thread {
+        Some(thread) => statement.query_map([thread], RunRow::read)?,
+        None => statement.query_map([], RunRow::read)?,
+    };
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The runs of a thread in their order.
+pub(crate) fn runs_of_thread(connection: &Connection, thread: i64) -> Result<Vec<RunRow>, StoreError> {
+    select(connection, "thread = ?1 ORDER BY place", Some(thread))
+}
+
+/// The runs of a thread that have not ended, in their order: the first one works or waits for a person.
+pub(crate) fn unfinished_of_thread(connection: &Connection, thread: i64) -> Result<Vec<RunRow>, StoreError> {
+    select(connection, "thread = ?1 AND ended_ms IS NULL ORDER BY place", Some(thread))
+}
+
+/// Every run that has not ended.
+pub(crate) fn unfinished(connection: &Connection) -> Result<Vec<RunRow>, StoreError> {
+    select(connection, "ended_ms IS NULL ORDER BY runs.key", None)
+}
+
+/// Takes a run into its thread's queue and returns its key. `first` puts it before those that wait.
+pub(crate) fn enqueue(
+    connection: &Connection,
+    run: &NewRun<'_>,
+    input: Option<&[String]>,
+    first: bool,
+) -> Result<i64, StoreError> {
+    let place = if first {
+        // Just after the one that works, which has the lowest place: those that wait move back by one.
+        let sql = "SELECT min(place) + 1 FROM runs WHERE thread = ?1 AND ended_ms IS NULL";
+        let place: Option<i64> =
+            connection.prepare_cached(sql)?.query_row([run.thread_key], |row| row.get(0))?;
+        let place = place.unwrap_or(1);
+        let sql = "UPDATE runs SET place = place + 1 WHERE thread = ?1 AND place >= ?2 AND ended_ms IS NULL";
+        connection.prepare_cached(sql)?.execute([run.thread_key, place])?;
+        place
+    } else {
+        let sql = "SELECT coalesce(max(place), 0) + 1 FROM runs WHERE thread = ?1";
+        connection.prepare_cached(sql)?.query_row([run.thread_key], |row| row.get(0))?
+    };
+    let sql = "INSERT INTO runs (id, thread, graph, version, status, place, options, input, idempotency, created_ms)
+               VALUES (?1, ?2, ?3, ?4, 'queued', ?5, ?6, ?7, ?8, ?9)";
+    let input = input.map(|messages| format!("[{}]", messages.join(",")));
+    let values = params![
+        run.id.as_bytes(),
+        run.thread_key,
+        run.graph,
+        run.version,
+        place,
+        run.options,
+        input,
+        run.idempotency,
+        now_ms()
+    ];
+    Ok(connection.prepare_cached(sql)?.insert(values)?)
+}
+
+/// Starts a run: its messages join the thread, and its window of history is fixed.
+pub(crate) fn start_run(
+    connection: &Connection,
+    run: i64,
+    thread: i64,
+    input: &[String],
+    window: usize,
+) -> Result<std::ops::Range<i64>, StoreError> {
+    let positions = append_messages(connection, thread, run, input)?;
+    let window = i64::try_from(window).unwrap_or(i64::MAX);
+    let from = positions.start.saturating_sub(window).max(0);
+    let sql = "UPDATE runs SET status = 'running', input = NULL, history_from = ?2, history_to = ?3,
+               input_to = ?4 WHERE key = ?1";
+    connection.prepare_cached(sql)?.execute([run, from, positions.start, positions.end])?;
+    Ok(from..positions.start)
+}
+
+/// The messages that a waiting run will start with.
+pub(crate) fn queued_input(connection: &Connection, run: i64) -> Result<Vec<String>, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT coalesce(input, '[]') FROM runs WHERE key = ?1")?;
+    let input: String = statement.query_row([run], |row| row.get(0))?;
+    let messages: Vec<Box<serde_json::value::RawValue>> =
+        serde_json::from_str(&input).map_err(|error| StoreError::Damaged(error.to_string()))?;
+    Ok(messages.into_iter().map(|message| String::from(Box::<str>::from(message))).collect())
+}
+
+/// Notes how a run is to end, for whoever takes it up if this process does not.
+pub(crate) fn set_stopping(connection: &Connection, run: RunId, how: Stopping) -> Result<(), StoreError> {
+    let sql = "UPDATE runs SET stopping = ?2
+               WHERE id = ?1 AND ended_ms IS NULL AND stopping IS NOT 'rollback'";
+    connection.prepare_cached(sql)?.execute(params![run.as_bytes(), how.as_str()])?;
+    Ok(())
+}
+
+/// Lets a run wait for a person.
+pub(crate) fn set_waiting(
+    connection: &Connection,
+    run: i64,
+    step: u32,
+    question: &str,
+) -> Result<(), StoreError> {
+    let sql =
+        "UPDATE runs SET status = 'waiting', asked_step = ?2, question = ?3, answer = NULL WHERE key = ?1";
+    connection.prepare_cached(sql)?.execute(params![run, step, question])?;
+    Ok(())
+}
+
+/// Lets a waiting run go on with an answer; false if it does not wait.
+pub(crate) fn set_answer(
+    connection: &Connection,
+    run: i64,
+    step: u32,
+    answer: &str,
+) -> Result<bool, StoreError> {
+    let sql = "UPDATE runs SET status = 'running', answer = ?3, question = NULL
+               WHERE key = ?1 AND asked_step = ?2 AND status = 'waiting'";
+    Ok(connection.prepare_cached(sql)?.execute(params![run, step, answer])? == 1)
+}
+
+/// Ends a run.
+pub(crate) fn end_run(
+    connection: &Connection,
+    run: i64,
+    status: RunStatus,
+    error: Option<&str>,
+) -> Result<(), StoreError> {
+    let sql = "UPDATE runs SET status = ?2, error = ?3, ended_ms = ?4, question = NULL, answer = NULL
+               WHERE key = ?1";
+    connection.prepare_cached(sql)?.execute(params![run, status.as_str(), error, now_ms()])?;
+    Ok(())
+}
+
+/// Takes back what a run said and did. It is the last one that spoke in its thread.
+pub(crate) fn forget_run(connection: &Connection, run: i64) -> Result<(), StoreError> {
+    let mut statement = connection.prepare_cached("SELECT thread, history_to FROM runs WHERE key = ?1")?;
+    let (thread, from) = statement.query_row([run], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    forget_messages(connection, thread, from)?;
+    connection.prepare_cached("DELETE FROM steps WHERE run = ?1")?.execute([run])?;
+    Ok(())
+}
+
+/// Begins a thread and a run in it that share the history, the input and the first steps of a run.
+pub(crate) fn fork(
+    connection: &Connection,
+    scope: &Scope,
+    of: &RunRow,
+    steps: u32,
+    thread: ThreadId,
+    run: RunId,
+) -> Result<(), StoreError> {
+    let mut statement = connection.prepare_cached("SELECT title FROM threads WHERE key = ?1")?;
+    let title: String = statement.query_row([of.thread_key], |row| row.get(0))?;
+    let thread_key = create_thread(connection, scope, thread, &title)?;
+    copy_messages(connection, of.thread_key, of.input_to, thread_key)?;
+    let new = NewRun {
+        id: run,
+        thread_key,
+        graph: &of.graph,
+        version: &of.version,
+        options: &of.options,
+        idempotency: None,
+    };
+    let key = enqueue(connection, &new, None, false)?;
+    let sql = "UPDATE runs SET status = 'running', history_from = ?2, history_to = ?3, input_to = ?4
+               WHERE key = ?1";
+    connection.prepare_cached(sql)?.execute([key, of.history_from, of.history_to, of.input_to])?;
+    super::steps::copy(connection, of.key, steps, key)
+}
+
+/// Begins a run again: its steps are forgotten, and it is noted with the graph as it is now.
+pub(crate) fn restart_run(connection: &Connection, run: i64, version: &str) -> Result<(), StoreError> {
+    connection.prepare_cached("DELETE FROM steps WHERE run = ?1")?.execute([run])?;
+    let sql =
+        "UPDATE runs SET version = ?2, asked_step = NULL, question = NULL, answer = NULL WHERE key = ?1";
+    connection.prepare_cached(sql)?.execute(params![run, version])?;
+    Ok(())
+}
+
+/// Drops the steps and events of some runs that ended before a time; returns of how many.
+pub(crate) fn drop_ended_before(
+    connection: &Connection,
+    ms: i64,
+    at_most: usize,
+) -> Result<usize, StoreError> {
+    let sql = "SELECT key FROM runs WHERE ended_ms IS NOT NULL AND kept = 1 AND ended_ms < ?1 LIMIT ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let keys = statement.query_map(params![ms, at_most], |row| row.get(0))?;
+    let keys: Vec<i64> = keys.collect::<Result<_, _>>()?;
+    for sql in [
+        "DELETE FROM steps WHERE run = ?1",
+        "DELETE FROM events WHERE run = ?1",
+        "UPDATE runs SET kept = 0 WHERE key = ?1",
+    ] {
+        let mut statement = connection.prepare_cached(sql)?;
+        for key in &keys {
+            statement.execute([key])?;
+        }
+    }
+    Ok(keys.len())
+}

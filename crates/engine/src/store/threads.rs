@@ -1,0 +1,225 @@
+//! Threads and their messages.
+
+use ibid_core::{Message, Scope, ThreadId};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::file::StoreError;
+use super::rows::{now_ms, time};
+use crate::nouns::{MessageWindow, Thread, ThreadPage};
+
+/// How much of the first message becomes the title.
+const TITLE_LETTERS: usize = 80;
+
+/// A thread as it is stored.
+pub(crate) struct ThreadRow {
+    pub(crate) key: i64,
+    pub(crate) thread: Thread,
+}
+
+const COLUMNS: &str = "key, id, title, messages, created_ms, updated_ms";
+
+fn read(row: &Row<'_>) -> rusqlite::Result<ThreadRow> {
+    let thread = Thread {
+        id: ThreadId::from_bytes(row.get(1)?),
+        title: row.get(2)?,
+        messages: row.get(3)?,
+        created: time(row.get(4)?),
+        updated: time(row.get(5)?),
+    };
+    Ok(ThreadRow { key: row.get(0)?, thread })
+}
+
+/// Finds a thread of the scope.
+pub(crate) fn find_thread(
+    connection: &Connection,
+    scope: &Scope,
+    id: ThreadId,
+) -> Result<Option<ThreadRow>, StoreError> {
+    let sql = format!("SELECT {COLUMNS} FROM threads WHERE id = ?1 AND tenant = ?2");
+    let mut statement = connection.prepare_cached(&sql)?;
+    Ok(statement.query_row(params![id.as_bytes(), scope.tenant().as_str()], read).optional()?)
+}
+
+/// Whether a thread of any tenant has that name.
+pub(crate) fn thread_exists(connection: &Connection, id: ThreadId) -> Result<bool, StoreError> {
+    Ok(connection.prepare_cached("SELECT 1 FROM threads WHERE id = ?1")?.exists([id.as_bytes()])?)
+}
+
+/// Begins a thread.
+pub(crate) fn create_thread(
+    connection: &Connection,
+    scope: &Scope,
+    id: ThreadId,
+    title: &str,
+) -> Result<i64, StoreError> {
+    let sql = "INSERT INTO threads (id, tenant, title, created_ms, updated_ms) VALUES (?1, ?2, ?3, ?4, ?4)";
+    let title: String = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    let title: String = title.chars().take(TITLE_LETTERS).collect();
+    let mut statement = connection.prepare_cached(sql)?;
+    Ok(statement.insert(params![id.as_bytes(), scope.tenant().as_str(), title, now_ms()])?)
+}
+
+/// Threads of the scope, the most recently used first.
+pub(crate) fn list_threads(
+    connection: &Connection,
+    scope: &Scope,
+    page: ThreadPage,
+) -> Result<Vec<Thread>, StoreError> {
+    let after = match page.after {
+        None => (i64::MAX, i64::MAX),
+        Some(id) => {
+            let sql = "SELECT updated_ms, key FROM threads WHERE id = ?1 AND tenant = ?2";
+            let mut statement = connection.prepare_cached(sql)?;
+            let values = params![id.as_bytes(), scope.tenant().as_str()];
+            let place = statement.query_row(values, |row| Ok((row.get(0)?, row.get(1)?)));
+            place.optional()?.unwrap_or((i64::MAX, i64::MAX))
+        }
+    };
+    let sql = format!(
+        "SELECT {COLUMNS} FROM threads WHERE tenant = ?1 AND (updated_ms, key) < (?2, ?3)
+         ORDER BY updated_ms DESC, key DESC LIMIT ?4"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map(params![scope.tenant().as_str(), after.0, after.1, page.limit], read)?;
+    Ok(rows.map(|row| row.map(|found| found.thread)).collect::<Result<_, _>>()?)
+}
+
+const WINDOW_SQL: &str = "SELECT position, body FROM messages WHERE thread = ?1 AND position < ?2
+     ORDER BY position DESC LIMIT ?3";
+
+/// A window of messages, oldest first.
+pub(crate) fn read_window(
+    connection: &Connection,
+    thread: i64,
+    window: MessageWindow,
+) -> Result<Vec<(u64, Message)>, StoreError> {
+    let before = window.before.map_or(i64::MAX, u64::cast_signed);
+    let mut found = query_messages(connection, WINDOW_SQL, [thread, before, limit(window.limit)])?;
+    found.reverse();
+    Ok(found)
+}
+
+/// The messages from one position up to another.
+pub(crate) fn read_messages(
+    connection: &Connection,
+    thread: i64,
+    from: i64,
+    to: i64,
+) -> Result<Vec<Message>, StoreError> {
+    let sql = "SELECT position, body FROM messages WHERE thread = ?1 AND position >= ?2 AND position < ?3
+               ORDER BY position";
+    let found = query_messages(connection, sql, [thread, from, to])?;
+    Ok(found.into_iter().map(|(_, message)| message).collect())
+}
+
+fn query_messages(
+    connection: &Connection,
+    sql: &str,
+    values: [i64; 3],
+) -> Result<Vec<(u64, Message)>, StoreError> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(values)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let body = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
+        let message = serde_json::from_str(body).map_err(|error| StoreError::Damaged(error.to_string()))?;
+        found.push((row.get(0)?, message));
+    }
+    Ok(found)
+}
+
+fn limit(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// Appends messages, already written as JSON, and returns the positions they got.
+pub(crate) fn append_messages(
+    connection: &Connection,
+    thread: i64,
+    run: i64,
+    messages: &[String],
+) -> Result<std::ops::Range<i64>, StoreError> {
+    let sql = "UPDATE threads SET messages = messages + ?2, updated_ms = max(updated_ms, ?3) WHERE key = ?1
+               RETURNING messages";
+    let values = params![thread, messages.len(), now_ms()];
+    let end: i64 = connection.prepare_cached(sql)?.query_row(values, |row| row.get(0))?;
+    let start = end - limit(messages.len());
+    let sql = "INSERT INTO messages (thread, position, run, body) VALUES (?1, ?2, ?3, ?4)";
+    let mut statement = connection.prepare_cached(sql)?;
+    for (position, message) in (start..).zip(messages) {
+        statement.execute(params![thread, position, run, message])?;
+    }
+    Ok(start..end)
+}
+
+/// Takes back every message from a position on.
+pub(crate) fn forget_messages(connection: &Connection, thread: i64, from: i64) -> Result<(), StoreError> {
+    let sql = "DELETE FROM messages WHERE thread = ?1 AND position >= ?2";
+    connection.prepare_cached(sql)?.execute([thread, from])?;
+    connection.prepare_cached("UPDATE threads SET messages = ?2 WHERE key = ?1")?.execute([thread, from])?;
+    Ok(())
+}
+
+/// Gives a thread the messages of another up to a position.
+pub(crate) fn copy_messages(
+    connection: &Connection,
+    from: i64,
+    before: i64,
+    to: i64,
+) -> Result<(), StoreError> {
+    let sql = "INSERT INTO messages (thread, position, run, body)
+               SELECT ?3, position, run, body FROM messages WHERE thread = ?1 AND position < ?2";
+    connection.prepare_cached(sql)?.execute([from, before, to])?;
+    connection.prepare_cached("UPDATE threads SET messages = ?2 WHERE key = ?1")?.execute([to, before])?;
+    Ok(())
+}
+
+/// Deletes a thread with everything in it.
+pub(crate) fn delete_thread(connection: &Connection, thread: i64) -> Result<(), StoreError> {
+    for sql in [
+        "DELETE FROM steps WHERE run IN (SELECT key FROM runs WHERE thread = ?1)",
+        "DELETE FROM events WHERE run IN (SELECT key FROM runs WHERE thread = ?1)",
+        "DELETE FROM runs WHERE thread = ?1",
+        "DELETE FROM messages WHERE thread = ?1",
+        "DELETE FROM threads WHERE key = ?1",
+    ] {
+        connection.prepare_cached(sql)?.execute([thread])?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use ibid_core::Tenant;
+    use rusqlite::StatementStatus;
+
+    use super::super::file::open_for_writing;
+    use super::*;
+
+    /// How many instructions SQLite needs for a window of 20 messages of a thread of `count`.
+    fn instructions(connection: &Connection, count: usize) -> i32 {
+        let scope = Scope::of(Tenant::local());
+        let thread = create_thread(connection, &scope, ThreadId::new(), "long").unwrap();
+        let message = serde_json::to_string(&Message::user("x".repeat(500))).unwrap();
+        append_messages(connection, thread, 0, &vec![message; count]).unwrap();
+        let window = MessageWindow { before: None, limit: 20 };
+        assert_eq!(read_window(connection, thread, window).unwrap().len(), 20);
+        let statement = connection.prepare_cached(WINDOW_SQL).unwrap();
+        statement.reset_status(StatementStatus::VmStep);
+        drop(statement);
+        read_window(connection, thread, window).unwrap();
+        let statement = connection.prepare_cached(WINDOW_SQL).unwrap();
+        assert_eq!(statement.get_status(StatementStatus::FullscanStep), 0);
+        statement.get_status(StatementStatus::VmStep)
+    }
+
+    #[test]
+    fn opening_a_long_thread_reads_only_the_window() {
+        let folder = tempfile::tempdir().unwrap();
+        let connection = open_for_writing(&folder.path().join("engine.db")).unwrap();
+        let short = instructions(&connection, 40);
+        let long = instructions(&connection, 1000);
+        assert!(short > 20, "the measurement must see the reading, it saw {short}");
+        assert_eq!(long, short, "a longer thread must not cost more");
+    }
+}

@@ -1,0 +1,199 @@
+//! The one writer. Whatever waits when it comes round shares one commit, so that a thousand turns
+//! cost little more than one.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use tokio::sync::oneshot;
+
+use super::file::{StoreError, give_room_back};
+use crate::local::RunLog;
+
+/// The most that shares one commit.
+const LARGEST_BATCH: usize = 512;
+
+/// What a commit carries besides the work itself.
+#[derive(Default)]
+pub(crate) struct Batch {
+    /// The run that the work belongs to; its pending events go along. If it has been deleted, the work
+    /// is refused.
+    pub(crate) run: Option<Arc<RunLog>>,
+    /// Other runs whose pending events go along.
+    pub(crate) others: Vec<Arc<RunLog>>,
+}
+
+impl Batch {
+    /// Work that belongs to one run.
+    pub(crate) fn of(run: &Arc<RunLog>) -> Self {
+        Self { run: Some(run.clone()), ..Self::default() }
+    }
+
+    fn logs(&self) -> impl Iterator<Item = &Arc<RunLog>> {
+        self.run.iter().chain(&self.others)
+    }
+}
+
+/// Hands work to the writer's thread.
+#[derive(Clone)]
+pub(crate) struct Writer(Sender<Order>);
+
+/// What the writer's thread is asked to do.
+enum Order {
+    Write(Box<dyn Job>),
+    Tidy(oneshot::Sender<Result<(), StoreError>>),
+}
+
+impl Writer {
+    /// Starts the writer's thread, which ends when every handle is gone.
+    pub(crate) fn start(connection: Connection) -> Result<(Self, JoinHandle<()>), std::io::Error> {
+        let (sender, receiver) = channel();
+        let name = std::thread::Builder::new().name("ibid-writer".to_owned());
+        let thread = name.spawn(move || work(&connection, &receiver))?;
+        Ok((Self(sender), thread))
+    }
+
+    /// Writes, and returns when it is safe on disk. The work may be called again if another's failed in
+    /// the same commit.
+    pub(crate) async fn write<T, F>(&self, batch: Batch, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&Connection) -> Result<T, StoreError> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let call = Call { batch, work, done: None, reply };
+        self.0.send(Order::Write(Box::new(call))).map_err(|_| StoreError::Closed)?;
+        answer.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// Gives the room of what was deleted back to the disk.
+    pub(crate) async fn tidy(&self) -> Result<(), StoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.0.send(Order::Tidy(reply)).map_err(|_| StoreError::Closed)?;
+        answer.await.unwrap_or(Err(StoreError::Closed))
+    }
+}
+
+trait Job: Send {
+    fn perform(&mut self, connection: &Connection) -> Result<(), StoreError>;
+    fn withdraw(&self);
+    fn committed(self: Box<Self>);
+    fn failed(self: Box<Self>, error: StoreError);
+}
+
+struct Call<T, F> {
+    batch: Batch,
+    work: F,
+    done: Option<T>,
+    reply: oneshot::Sender<Result<T, StoreError>>,
+}
+
+impl<T, F> Job for Call<T, F>
+where
+    T: Send,
+    F: FnMut(&Connection) -> Result<T, StoreError> + Send,
+{
+    fn perform(&mut self, connection: &Connection) -> Result<(), StoreError> {
+        if self.batch.run.as_ref().is_some_and(|run| run.is_discarded()) {
+            return Err(StoreError::Closed);
+        }
+        self.done = Some((self.work)(connection)?);
+        self.batch.logs().try_for_each(|log| log.write(connection))
+    }
+
+    fn withdraw(&self) {
+        self.batch.logs().for_each(|log| log.withdraw());
+    }
+
+    fn committed(self: Box<Self>) {
+        self.batch.logs().for_each(|log| log.publish());
+        if let Some(done) = self.done {
+            // The caller may be gone; the work is done all the same.
+            let _ = self.reply.send(Ok(done));
+        }
+    }
+
+    fn failed(self: Box<Self>, error: StoreError) {
+        let _ = self.reply.send(Err(error));
+    }
+}
+
+fn work(connection: &Connection, orders: &Receiver<Order>) {
+    let mut jobs = Vec::with_capacity(LARGEST_BATCH);
+    while let Ok(order) = orders.recv() {
+        let mut next = Some(order);
+        let mut tidying = None;
+        while let Some(order) = next.take() {
+            match order {
+                Order::Write(job) => jobs.push(job),
+                Order::Tidy(reply) => tidying = Some(reply),
+            }
+            if tidying.is_none() && jobs.len() < LARGEST_BATCH {
+                next = orders.try_recv().ok();
+            }
+        }
+        commit_together_or_alone(connection, &mut jobs);
+        if let Some(reply) = tidying {
+            let _ = reply.send(give_room_back(connection));
+        }
+    }
+}
+
+fn commit_together_or_alone(connection: &Connection, jobs: &mut Vec<Box<dyn Job>>) {
+    if commit(connection, jobs).is_ok() {
+        jobs.drain(..).for_each(Job::committed);
+        return;
+    }
+    // One of them failed and took the commit with it: each gets a commit of its own.
+    jobs.iter().for_each(|job| job.withdraw());
+    for job in jobs.drain(..) {
+        let mut alone = [job];
+        let outcome = commit(connection, &mut alone);
+        let [job] = alone;
+        match outcome {
+            Ok(()) => job.committed(),
+            Err(error) => {
+                job.withdraw();
+                job.failed(error);
+            }
+        }
+    }
+}
+
+fn commit(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+    for job in jobs {
+        job.perform(&transaction)?;
+    }
+    Ok(transaction.commit()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file::open_for_writing;
+    use super::*;
+
+    #[tokio::test]
+    async fn work_that_fails_does_not_take_others_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let connection = open_for_writing(&folder.path().join("engine.db")).unwrap();
+        connection.execute_batch("CREATE TABLE notes (note TEXT UNIQUE)").unwrap();
+        let (writer, _) = Writer::start(connection).unwrap();
+        let note = |text: &'static str| {
+            let insert = move |connection: &Connection| {
+                Ok(connection.execute("INSERT INTO notes VALUES (?1)", [text])?)
+            };
+            writer.write(Batch::default(), insert)
+        };
+        let (first, same, other) = tokio::join!(note("a"), note("a"), note("b"));
+        assert!(first.is_ok() && same.is_err() && other.is_ok());
+        let count = |connection: &Connection| {
+            Ok(connection.query_row("SELECT count(*) FROM notes", [], |row| row.get::<_, u32>(0))?)
+        };
+        assert_eq!(writer.write(Batch::default(), count).await.unwrap(), 2);
+    }
+}

@@ -1,0 +1,38 @@
+//! The local engine keeps the rules of every engine.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use ibid_engine::{Assistants, Engine, LocalEngine, LocalSettings, conformance};
+
+struct Local {
+    folder: tempfile::TempDir,
+    open: Mutex<HashMap<usize, LocalEngine>>,
+}
+
+fn address(engine: &Arc<dyn Engine>) -> usize {
+    Arc::as_ptr(engine).cast::<()>() as usize
+}
+
+#[async_trait]
+impl conformance::Subject for Local {
+    async fn open(&self, store: &str, assistants: Assistants) -> Arc<dyn Engine> {
+        let path = self.folder.path().join(store).join("engine.db");
+        let engine = LocalEngine::open(&path, assistants, LocalSettings::default()).await.unwrap();
+        let shared: Arc<dyn Engine> = Arc::new(engine.clone());
+        self.open.lock().unwrap().insert(address(&shared), engine);
+        shared
+    }
+
+    async fn kill(&self, engine: Arc<dyn Engine>) {
+        let local = self.open.lock().unwrap().remove(&address(&engine)).unwrap();
+        local.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_local_engine_conforms() {
+    let local = Local { folder: tempfile::tempdir().unwrap(), open: Mutex::default() };
+    conformance::check(&local).await;
+}

@@ -1,0 +1,228 @@
+//! The process is killed with SIGKILL at random moments while twenty threads run six-step turns, and
+//! started again. What happened is counted outside the process, in a file that each node appends to.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use ibid_core::{Message, RunId, Scope, Tenant, ThreadId, TurnInput};
+use ibid_engine::{
+    Assistant, Assistants, Engine, LocalEngine, LocalSettings, MessageWindow, RunStatus, Turn,
+};
+use ibid_graph::{Context, END, Graph, Kind, NodeError, START, State};
+use rand::Rng;
+use serde::{Deserialize, Serialize};
+
+const THREADS: u8 = 20;
+const NODES: [&str; 6] = ["one", "two", "three", "four", "five", "six"];
+const FOLDER: &str = "IBID_CRASH_FOLDER";
+const DRAIN: &str = "IBID_CRASH_DRAIN";
+
+#[derive(Clone, Serialize)]
+struct Six {
+    run: RunId,
+    heard: String,
+    done: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Done(String);
+
+impl State for Six {
+    type Change = Done;
+    fn apply(&mut self, change: Done) {
+        self.done.push(change.0);
+    }
+}
+
+/// Six nodes in a row, each noting in `performed` that it began.
+fn assistants(performed: &Arc<File>) -> Assistants {
+    let mut builder = Graph::<Six>::builder("six");
+    for (position, name) in NODES.into_iter().enumerate() {
+        let performed = performed.clone();
+        let work = move |state: Arc<Six>, context: Context| {
+            let performed = performed.clone();
+            async move { work(&performed, &state, &context).await }
+        };
+        let before = if position == 0 { START } else { NODES[position - 1] };
+        builder = builder.node(name, work).edge(before, name);
+    }
+    let program = builder.edge("six", END).build().unwrap().program(
+        |input: TurnInput| {
+            Ok(Six { run: input.run, heard: input.messages[0].text.clone(), done: Vec::new() })
+        },
+        |six: &Six| vec![Message::assistant(format!("{}: {}", six.heard, six.done.join(" ")))],
+    );
+    [("six".to_owned(), Assistant { program, history: 4 })].into_iter().collect()
+}
+
+async fn work(performed: &File, state: &Six, context: &Context) -> Result<Done, NodeError> {
+    // One write with O_APPEND: the line is whole and outlives the process.
+    let line = format!("{} {}\n", state.run, context.step());
+    let mut file = performed;
+    file.write_all(line.as_bytes()).unwrap();
+    context.token(format!("{}:{} ", context.node(), context.attempt()));
+    let pause = rand::rng().random_range(0..4000);
+    tokio::time::sleep(Duration::from_micros(pause)).await;
+    Ok(Done(context.node().to_owned()))
+}
+
+fn append(folder: &Path, name: &str) -> Arc<File> {
+    Arc::new(OpenOptions::new().create(true).append(true).open(folder.join(name)).unwrap())
+}
+
+fn thread(number: u8) -> ThreadId {
+    ThreadId::from_bytes([number + 1; 16])
+}
+
+fn scope() -> Scope {
+    Scope::of(Tenant::local())
+}
+
+async fn open(folder: &Path) -> LocalEngine {
+    let assistants = assistants(&append(folder, "performed"));
+    LocalEngine::open(&folder.join("engine.db"), assistants, LocalSettings::default()).await.unwrap()
+}
+
+/// The process that is killed: it takes up what was left, and submits turn after turn to each thread.
+#[test]
+#[ignore = "started by the test below as a process of its own"]
+fn child() {
+    let Ok(folder) = std::env::var(FOLDER) else { return };
+    let folder = PathBuf::from(folder);
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
+    runtime.block_on(async {
+        let engine = open(&folder).await;
+        let talks = (0..THREADS).map(|number| talk(engine.clone(), folder.clone(), number));
+        if std::env::var(DRAIN).is_err() {
+            futures_util::future::join_all(talks).await;
+        }
+        for number in 0..THREADS {
+            for run in engine.runs(&scope(), thread(number)).await.unwrap_or_default() {
+                let events = engine.events(&scope(), run.id, 0).await.unwrap();
+                events.for_each(|_| std::future::ready(())).await;
+            }
+        }
+        engine.close().await;
+    });
+}
+
+/// Submits turn after turn, two at a time, and notes each that was taken.
+async fn talk(engine: LocalEngine, folder: PathBuf, number: u8) {
+    let noted = append(&folder, "taken");
+    let taken = std::fs::read_to_string(folder.join("taken")).unwrap();
+    let mut next = taken.lines().filter(|line| line.starts_with(&format!("{number} "))).count();
+    loop {
+        let mut turn = Turn::new(thread(number), "six", Message::user(format!("turn {next}")));
+        turn.idempotency_key = Some(format!("turn {next}"));
+        let run = engine.submit(&scope(), turn).await.unwrap().run;
+        let mut file: &File = &noted;
+        file.write_all(format!("{number} {next}\n").as_bytes()).unwrap();
+        if next % 2 == 1 {
+            let events = engine.events(&scope(), run, 0).await.unwrap();
+            events.for_each(|_| std::future::ready(())).await;
+        }
+        next += 1;
+    }
+}
+
+fn start_child(folder: &Path, drain: bool) -> std::process::Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["crash::child", "--exact", "--ignored", "--nocapture"]).env(FOLDER, folder);
+    if drain {
+        command.env(DRAIN, "1");
+    }
+    command.stdout(Stdio::null()).spawn().unwrap()
+}
+
+#[test]
+fn nothing_is_lost_or_done_twice_when_the_process_is_killed() {
+    let kills: u32 = std::env::var("IBID_KILLS").map_or(50, |text| text.parse().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    for _ in 0..kills {
+        let mut child = start_child(folder.path(), false);
+        std::thread::sleep(Duration::from_millis(rand::rng().random_range(5..250)));
+        child.kill().unwrap();
+        let status = child.wait().unwrap();
+        assert!(status.code().is_none(), "it must have been killed, but it ended with {status}");
+    }
+    assert!(start_child(folder.path(), true).wait().unwrap().success(), "every turn left must end");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let turns = runtime.block_on(verify(folder.path()));
+    assert!(turns > u64::from(kills), "only {turns} turns ran, the test shows nothing");
+    println!("{kills} kills, {turns} turns, each ended once");
+}
+
+/// Holds what is stored against what was counted outside; returns how many turns there were.
+async fn verify(folder: &Path) -> u64 {
+    let performed = performed(folder);
+    let taken = std::fs::read_to_string(folder.join("taken")).unwrap();
+    let engine = open(folder).await;
+    let mut turns = 0;
+    for number in 0..THREADS {
+        let runs = engine.runs(&scope(), thread(number)).await.unwrap();
+        let noted = taken.lines().filter(|line| line.starts_with(&format!("{number} "))).count();
+        assert!(runs.len() >= noted, "thread {number} took {noted} turns and knows {}", runs.len());
+        let mut expected = Vec::new();
+        for (position, run) in runs.iter().enumerate() {
+            assert_eq!(run.status, RunStatus::Done, "turn {position} of thread {number}: {:?}", run.error);
+            expected.push(format!("turn {position}"));
+            expected.push(format!("turn {position}: {}", NODES.join(" ")));
+            check_steps(&performed[&run.id]);
+            check_events(&engine, run.id).await;
+        }
+        let window = MessageWindow { before: None, limit: 100_000 };
+        let messages = engine.messages(&scope(), thread(number), window).await.unwrap();
+        let messages: Vec<_> = messages.into_iter().map(|(_, message)| message.text).collect();
+        assert_eq!(messages, expected, "no message may be lost or doubled");
+        turns += runs.len() as u64;
+    }
+    engine.close().await;
+    turns
+}
+
+/// Which steps each run began, in the order in which they began.
+fn performed(folder: &Path) -> HashMap<RunId, Vec<u32>> {
+    let mut found: HashMap<RunId, Vec<u32>> = HashMap::new();
+    for line in std::fs::read_to_string(folder.join("performed")).unwrap().lines() {
+        let (run, step) = line.split_once(' ').unwrap();
+        found.entry(run.parse().unwrap()).or_default().push(step.parse().unwrap());
+    }
+    found
+}
+
+/// A step that was followed by the next one had finished, so it must never begin again.
+fn check_steps(began: &[u32]) {
+    assert!(began.is_sorted(), "a finished step ran again: {began:?}");
+    let mut distinct = began.to_vec();
+    distinct.dedup();
+    assert_eq!(distinct, [1, 2, 3, 4, 5, 6], "a step was left out");
+}
+
+async fn check_events(engine: &LocalEngine, run: RunId) {
+    let events: Vec<_> = engine.events(&scope(), run, 0).await.unwrap().map(Result::unwrap).collect().await;
+    let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
+    assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>(), "the stream has a gap");
+    let ended = events.iter().filter(|event| matches!(event.what.kind, Kind::Ended { .. })).count();
+    assert_eq!(ended, 1, "a turn must end exactly once");
+    let finished: Vec<(u32, u32)> = events
+        .iter()
+        .filter(|event| event.what.kind == Kind::Finished)
+        .map(|event| (event.what.step, event.what.attempt))
+        .collect();
+    assert_eq!(finished.iter().map(|(step, _)| *step).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
+    let mut last: HashMap<u32, u32> = HashMap::new();
+    for event in &events {
+        if let Kind::Started { .. } = event.what.kind {
+            let attempt = last.insert(event.what.step, event.what.attempt);
+            assert!(attempt.is_none_or(|before| before < event.what.attempt), "an attempt was told twice");
+        }
+    }
+    assert!(finished.iter().all(|(step, attempt)| last[step] == *attempt), "the last attempt finishes");
+}

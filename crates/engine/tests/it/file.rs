@@ -1,0 +1,141 @@
+//! The file: who may open it, what is dropped from it, and what stays.
+
+use std::path::Path;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use ibid_core::{Message, RunId, Scope, Tenant, ThreadId, TurnInput};
+use ibid_engine::{
+    Assistant, Assistants, Engine, Error, LocalEngine, LocalSettings, MessageWindow, StoreError, Turn,
+    inspect,
+};
+use ibid_graph::{END, Graph, START, State};
+
+#[derive(Clone, serde::Serialize)]
+struct Bulk(String);
+
+impl State for Bulk {
+    type Change = String;
+    fn apply(&mut self, change: String) {
+        self.0 = change;
+    }
+}
+
+/// One node whose change is 100 KB.
+fn bulky() -> Assistants {
+    let graph = Graph::<Bulk>::builder("bulky")
+        .node("fetch", async |_, _| Ok("x".repeat(100_000)))
+        .edge(START, "fetch")
+        .edge("fetch", END)
+        .build()
+        .unwrap();
+    let program =
+        graph.program(|_: TurnInput| Ok(Bulk(String::new())), |_: &Bulk| vec![Message::assistant("done")]);
+    [("bulky".to_owned(), Assistant::new(program))].into_iter().collect()
+}
+
+async fn open(path: &Path) -> Result<LocalEngine, Error> {
+    LocalEngine::open(path, bulky(), LocalSettings::default()).await
+}
+
+fn scope() -> Scope {
+    Scope::of(Tenant::local())
+}
+
+async fn run_turns(engine: &LocalEngine, thread: ThreadId, count: usize) -> RunId {
+    let mut last = None;
+    for _ in 0..count {
+        let turn = Turn::new(thread, "bulky", Message::user("go"));
+        let run = engine.submit(&scope(), turn).await.unwrap().run;
+        engine.events(&scope(), run, 0).await.unwrap().for_each(|_| std::future::ready(())).await;
+        last = Some(run);
+    }
+    last.unwrap()
+}
+
+#[tokio::test]
+async fn a_second_engine_on_the_same_file_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("engine.db");
+    let first = open(&path).await.unwrap();
+    let second = open(&path).await.err();
+    assert!(matches!(second, Some(Error::Store(StoreError::Locked { .. }))), "got {second:?}");
+    first.close().await;
+    open(&path).await.unwrap().close().await;
+}
+
+#[tokio::test]
+async fn files_of_others_and_of_the_future_are_refused_untouched() {
+    let folder = tempfile::tempdir().unwrap();
+    let (foreign, newer) = (folder.path().join("foreign.db"), folder.path().join("newer.db"));
+    rusqlite::Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE theirs (x)").unwrap();
+    let refused = open(&foreign).await.err();
+    assert!(matches!(refused, Some(Error::Store(StoreError::Foreign { .. }))), "got {refused:?}");
+
+    open(&newer).await.unwrap().close().await;
+    rusqlite::Connection::open(&newer).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let refused = open(&newer).await.err();
+    assert!(matches!(refused, Some(Error::Store(StoreError::TooNew { found: 99, .. }))), "got {refused:?}");
+}
+
+#[tokio::test]
+async fn dropped_steps_give_their_room_back_and_messages_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("engine.db");
+    let engine = open(&path).await.unwrap();
+    let thread = ThreadId::new();
+    let run = run_turns(&engine, thread, 30).await;
+    engine.drop_steps_older_than(Duration::from_secs(3600)).await.unwrap();
+    assert_eq!(engine.steps(&scope(), run).await.unwrap().len(), 1, "young steps stay");
+
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    engine.drop_steps_older_than(Duration::ZERO).await.unwrap();
+    assert!(engine.steps(&scope(), run).await.unwrap().is_empty());
+    let events = engine.events(&scope(), run, 0).await.err();
+    assert!(matches!(events, Some(Error::EventsDropped(_))), "got {events:?}");
+    let window = MessageWindow { before: None, limit: 100 };
+    assert_eq!(engine.messages(&scope(), thread, window).await.unwrap().len(), 60);
+    engine.close().await;
+
+    let report = inspect(&path).unwrap();
+    assert!(report.bytes < 200_000, "3 MB of steps were dropped, {} bytes are left", report.bytes);
+    assert_eq!((report.threads, report.unfinished, report.damage), (1, 0, Vec::new()));
+}
+
+#[tokio::test]
+async fn the_retention_time_is_kept_without_being_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = LocalSettings { retention: Duration::from_millis(200), ..LocalSettings::default() };
+    let engine = LocalEngine::open(&folder.path().join("engine.db"), bulky(), settings).await.unwrap();
+    let run = run_turns(&engine, ThreadId::new(), 1).await;
+    for _ in 0..100 {
+        if engine.steps(&scope(), run).await.unwrap().is_empty() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("the steps were never dropped");
+}
+
+#[tokio::test]
+async fn a_turn_whose_assistant_is_gone_fails_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("engine.db");
+    let slow = Graph::<Bulk>::builder("slow")
+        .node("wait", async |_, _| std::future::pending().await)
+        .edge(START, "wait")
+        .edge("wait", END)
+        .build()
+        .unwrap();
+    let program = slow.program(|_: TurnInput| Ok(Bulk(String::new())), |_: &Bulk| Vec::new());
+    let assistants = [("slow".to_owned(), Assistant::new(program))].into_iter().collect();
+    let engine = LocalEngine::open(&path, assistants, LocalSettings::default()).await.unwrap();
+    let turn = Turn::new(ThreadId::new(), "slow", Message::user("go"));
+    let run = engine.submit(&scope(), turn).await.unwrap().run;
+    engine.close().await;
+
+    let engine = open(&path).await.unwrap();
+    engine.events(&scope(), run, 0).await.unwrap().for_each(|_| std::future::ready(())).await;
+    let error = engine.run(&scope(), run).await.unwrap().error;
+    assert_eq!(error.as_deref(), Some("there is no assistant `slow`"));
+}
