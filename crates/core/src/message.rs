@@ -1,6 +1,9 @@
 //! What is said in a conversation.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// Who said it.
@@ -21,7 +24,7 @@ pub enum Role {
 ///
 /// Messages are kept for years, so a field that this version does not know is kept as it is in `extra`
 /// and written back.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Message {
     /// Who said it.
     pub role: Role,
@@ -48,6 +51,38 @@ impl Message {
     }
 }
 
+/// Written by hand, because `flatten` reads every message into a buffer first, and every turn reads a
+/// window of messages.
+impl<'de> Deserialize<'de> for Message {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Message;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a message with a role and a text")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Message, A::Error> {
+                let (mut role, mut text, mut extra) = (None, None, Map::new());
+                while let Some(field) = map.next_key::<String>()? {
+                    match field.as_str() {
+                        "role" => role = Some(map.next_value()?),
+                        "text" => text = Some(map.next_value()?),
+                        _ => drop(extra.insert(field, map.next_value()?)),
+                    }
+                }
+                let role = role.ok_or_else(|| de::Error::missing_field("role"))?;
+                let text = text.ok_or_else(|| de::Error::missing_field("text"))?;
+                Ok(Message { role, text, extra })
+            }
+        }
+
+        deserializer.deserialize_map(Fields)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,5 +94,13 @@ mod tests {
         assert_eq!(message.extra["citations"][0]["page"], 7);
         let written = serde_json::to_value(&message).unwrap();
         assert_eq!(written, serde_json::from_str::<Value>(stored).unwrap());
+    }
+
+    #[test]
+    fn a_message_without_a_role_or_a_text_is_refused() {
+        for (stored, missing) in [(r#"{"text":"2 %"}"#, "role"), (r#"{"role":"user"}"#, "text")] {
+            let error = serde_json::from_str::<Message>(stored).unwrap_err().to_string();
+            assert!(error.contains(&format!("missing field `{missing}`")), "{error}");
+        }
     }
 }

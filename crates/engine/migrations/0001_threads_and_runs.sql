@@ -1,8 +1,7 @@
--- Conversations, their turns, the steps of the turns, and what the turns told.
--- Keys are never used twice, so that a late write cannot land on a stranger's row.
+-- Conversations, their turns, and the journals of the turns.
 
 CREATE TABLE threads (
-    key        INTEGER PRIMARY KEY AUTOINCREMENT,
+    key        INTEGER PRIMARY KEY,
     id         BLOB    NOT NULL UNIQUE,
     tenant     TEXT    NOT NULL,
     title      TEXT    NOT NULL,
@@ -21,7 +20,7 @@ CREATE TABLE messages (
 CREATE UNIQUE INDEX messages_by_position ON messages (thread, position);
 
 CREATE TABLE runs (
-    key          INTEGER PRIMARY KEY AUTOINCREMENT,
+    key          INTEGER PRIMARY KEY,
     id           BLOB    NOT NULL UNIQUE,
     thread       INTEGER NOT NULL,
     graph        TEXT    NOT NULL,
@@ -41,25 +40,23 @@ CREATE TABLE runs (
     error        TEXT,
     created_ms   INTEGER NOT NULL,
     ended_ms     INTEGER,
-    kept         INTEGER NOT NULL DEFAULT 1 -- whether steps and events are still there
+    kept         INTEGER NOT NULL DEFAULT 1 -- whether its journal is still there
 );
 CREATE INDEX runs_of_thread ON runs (thread, place);
 CREATE INDEX runs_unfinished ON runs (thread, place) WHERE ended_ms IS NULL;
 CREATE INDEX runs_to_drop ON runs (ended_ms) WHERE ended_ms IS NOT NULL AND kept = 1;
 CREATE UNIQUE INDEX runs_by_idempotency ON runs (thread, idempotency) WHERE idempotency IS NOT NULL;
 
-CREATE TABLE steps (
+-- One row holds what one commit wrote of a run: the step that it finished, if it finished one, and the
+-- events that it told, as a JSON array of which `last` is the number of the last. One row, because a
+-- commit costs by the pages that it touches. Steps that a fork took over have numbers below 1 and tell
+-- nothing.
+CREATE TABLE journal (
     run    INTEGER NOT NULL,
-    step   INTEGER NOT NULL,
-    node   TEXT    NOT NULL,
-    change TEXT    NOT NULL,
-    PRIMARY KEY (run, step)
-) WITHOUT ROWID;
-
--- One row holds the events of one commit, as a JSON array; `last` is the number of its last one.
-CREATE TABLE events (
-    run  INTEGER NOT NULL,
-    last INTEGER NOT NULL,
-    body TEXT    NOT NULL,
+    last   INTEGER NOT NULL,
+    step   INTEGER,
+    node   TEXT,
+    change TEXT,
+    events TEXT    NOT NULL,
     PRIMARY KEY (run, last)
 ) WITHOUT ROWID;

@@ -147,7 +147,7 @@ pub struct Thread {
     pub messages: u64,
     /// When it began.
     pub created: SystemTime,
-    /// When something last happened in it.
+    /// When a turn was last submitted to it.
     pub updated: SystemTime,
 }
 

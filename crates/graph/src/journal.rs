@@ -18,8 +18,9 @@ pub type Perform = Box<dyn FnOnce(Attempts) -> BoxFuture<'static, Result<Perform
 /// The memory of one run.
 ///
 /// Rules that every implementation keeps, checked by [`conformance`](crate::conformance):
-/// a step that is written down is never performed again; `step` returns only after the record is
-/// safe; a record comes from [`Record::of`], which refuses what is too large.
+/// a step that is written down is never performed again; the record of a step is safe before another
+/// step is performed, and after `settle`; a record comes from [`Record::of`], which refuses what is too
+/// large.
 #[async_trait]
 pub trait Journal: Send {
     /// Gives back the record of `step` if it is written down, else performs the step and writes it down.
@@ -27,6 +28,14 @@ pub trait Journal: Send {
     /// # Errors
     /// Fails as `perform` fails, or when the record cannot be made or written.
     async fn step(&mut self, step: &StepRef, perform: Perform) -> Result<Taken, StepError>;
+
+    /// Makes the last step safe, if it is not yet. An engine may settle it in one with the end of the run.
+    ///
+    /// # Errors
+    /// Fails when the journal cannot be written.
+    async fn settle(&mut self) -> Result<(), JournalError> {
+        Ok(())
+    }
 
     /// Whether `step` itself tells [`Finished`](crate::Kind::Finished), in one with the record, so that
     /// neither can be lost without the other. If not, the runner tells it.

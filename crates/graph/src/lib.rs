@@ -71,7 +71,7 @@ pub use journal::{Asked, Journal, MemoryJournal, MemoryJournals, Perform, Taken,
 pub use program::{Begin, Course, Next, Program};
 pub use record::{Change, RECORD_LIMIT_BYTES, Record, RecordError, StepRef};
 pub use retry::RetryPolicy;
-pub use run::{Ending, run};
+pub use run::{Ending, run, run_unsettled};
 pub use shape::{Bound, END, InvalidVersion, START, Shape, ShapeEdge, ShapeKind, ShapeNode, Version};
 pub use state::State;
 pub use task::{Attempts, Performed, Task};

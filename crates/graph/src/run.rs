@@ -37,6 +37,20 @@ pub async fn run<O>(
     journal: &mut dyn Journal,
     host: &Host,
 ) -> Result<Ending, RunError> {
+    let ending = run_unsettled(course, journal, host).await?;
+    journal.settle().await.map_err(StepError::from)?;
+    Ok(ending)
+}
+
+/// As [`run`], but leaves it to the caller to have the last step [settled](Journal::settle).
+///
+/// # Errors
+/// Fails when a step fails for good, or when the journal does.
+pub async fn run_unsettled<O>(
+    course: &mut dyn Course<O>,
+    journal: &mut dyn Journal,
+    host: &Host,
+) -> Result<Ending, RunError> {
     loop {
         if let Some(task) = course.task() {
             let (step, own) = (task.step().clone(), host.clone());

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::LocalEngine;
 use super::assistants::Assistants;
+use super::journal::Unsettled;
 use super::live::LiveRun;
 use super::submit::encode;
 use super::turn::Started;
@@ -16,10 +17,10 @@ use crate::store::{self, Batch, RunRow, Stopping, StoreError};
 
 /// How far a turn came.
 pub(super) enum Outcome {
-    /// It reached its end and says this.
-    Done(Vec<Message>),
-    /// It was stopped and had this.
-    Stopped(Vec<Message>),
+    /// It reached its end and says this; its last step may not be written down yet.
+    Done(Vec<Message>, Option<Unsettled>),
+    /// It was stopped and had this; its last step may not be written down yet.
+    Stopped(Vec<Message>, Option<Unsettled>),
     /// It failed.
     Failed(String),
     /// It waits for a person.
@@ -33,14 +34,14 @@ impl LocalEngine {
         live: &LiveRun,
         outcome: Outcome,
     ) -> Result<(), StoreError> {
-        let (status, said, error) = match outcome {
+        let (status, said, unsettled, error) = match outcome {
             Outcome::Asked { step, question } => return self.pause(turn, live, step, question).await,
-            Outcome::Done(said) => (RunStatus::Done, said, None),
-            Outcome::Failed(error) => (RunStatus::Failed, Vec::new(), Some(error)),
-            Outcome::Stopped(_) if live.stopping() == Some(Stopping::Rollback) => {
-                (RunStatus::RolledBack, Vec::new(), None)
+            Outcome::Done(said, unsettled) => (RunStatus::Done, said, unsettled, None),
+            Outcome::Failed(error) => (RunStatus::Failed, Vec::new(), None, Some(error)),
+            Outcome::Stopped(..) if live.stopping() == Some(Stopping::Rollback) => {
+                (RunStatus::RolledBack, Vec::new(), None, None)
             }
-            Outcome::Stopped(said) => (RunStatus::Stopped, said, None),
+            Outcome::Stopped(said, unsettled) => (RunStatus::Stopped, said, unsettled, None),
         };
         tracing::info!(status = status.as_str(), error = error.as_deref(), "the turn ended");
         let said = encode(&said)?;
@@ -53,8 +54,9 @@ impl LocalEngine {
                 store::append_messages(connection, thread, key, &said)?;
             }
             store::end_run(connection, key, status, error.as_deref())?;
-            let status = status.as_str().to_owned();
-            log.close_with(StepEvent::of_run(Kind::Ended { status, error: error.clone() }));
+            let ended = Kind::Ended { status: status.as_str().to_owned(), error: error.clone() };
+            let (finished, record) = unsettled.clone().map(|last| (last.finished, last.record)).unzip();
+            log.close_with(finished.into_iter().chain([StepEvent::of_run(ended)]).collect(), record);
             start_next(connection, thread, &assistants)
         };
         let next = self.writer()?.write(Batch::of(&live.log), end).await?;
@@ -75,15 +77,16 @@ impl LocalEngine {
         step: u32,
         question: Value,
     ) -> Result<(), StoreError> {
-        let (key, run, log) = (turn.key, turn.run, live.log.clone());
+        let (key, run, own) = (turn.key, turn.run, live.clone());
         let wait = move |connection: &_| {
             store::set_waiting(connection, key, step, &question.to_string())?;
             let kind = Kind::Asked { question: question.clone() };
-            log.close_with(StepEvent { step, attempt: 1, kind });
+            own.log.close_with(vec![StepEvent { step, attempt: 1, kind }], None);
+            // Given back before anyone can learn of the question: the answer may come at once.
+            own.release();
             store::find_any_run(connection, run)
         };
         let row = self.writer()?.write(Batch::of(&live.log), wait).await?;
-        live.release();
         // A stop may have come while the turn was on its way to rest.
         if let Some(row) = row
             && live.stopping().is_some()

@@ -7,10 +7,10 @@ use futures_util::StreamExt;
 use futures_util::stream::unfold;
 use ibid_core::{RunId, Scope};
 use ibid_graph::Kind;
-use tokio::sync::broadcast::Receiver;
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::watch;
 
 use super::LocalEngine;
+use super::log::RunLog;
 use crate::engine::EventStream;
 use crate::error::Error;
 use crate::nouns::Event;
@@ -23,31 +23,29 @@ struct Following {
     /// Number of the last event that was handed out or is in `ready`.
     last: u64,
     ready: VecDeque<Event>,
-    /// Whether the file may hold more than was read.
-    behind: bool,
-    /// Becomes `None` when nothing more will be told.
-    told: Option<Receiver<Arc<[Event]>>>,
+    /// The run's journal as it grows, if the run has not ended.
+    live: Option<(Arc<RunLog>, watch::Receiver<u64>)>,
     over: bool,
 }
 
 impl LocalEngine {
     pub(super) async fn follow(&self, scope: &Scope, run: RunId, after: u64) -> Result<EventStream, Error> {
-        // Listening begins before the file is read, so nothing can fall between.
-        let told = self.0.live.get(run).map(|live| live.log.listen());
-        let row = self.find_run(scope, run).await?;
-        if !row.kept {
-            return Err(Error::EventsDropped(run));
-        }
-        let following = Following {
-            engine: self.clone(),
-            run,
-            key: row.key,
-            last: after,
-            ready: VecDeque::new(),
-            behind: true,
-            told,
-            over: false,
+        let live = self.0.live.get(run).filter(|live| live.tenant == *scope.tenant()).map(|live| {
+            let heard = live.log.listen();
+            (live.log, heard)
+        });
+        let key = match &live {
+            Some((log, _)) => log.key(),
+            None => {
+                let row = self.find_run(scope, run).await?;
+                if !row.kept {
+                    return Err(Error::EventsDropped(run));
+                }
+                row.key
+            }
         };
+        let ready = VecDeque::new();
+        let following = Following { engine: self.clone(), run, key, last: after, ready, live, over: false };
         Ok(unfold(following, Following::next).boxed())
     }
 }
@@ -62,42 +60,36 @@ impl Following {
             if self.over {
                 return None;
             }
-            if self.behind {
-                if let Err(error) = self.catch_up().await {
-                    self.over = true;
-                    return Some((Err(error), self));
-                }
-                continue;
+            if let Err(error) = self.catch_up().await {
+                self.over = true;
+                return Some((Err(error), self));
             }
-            match self.told.as_mut()?.recv().await {
-                Ok(batch) => self.take(&batch),
-                Err(RecvError::Lagged(_)) => self.behind = true,
-                Err(RecvError::Closed) => {
-                    self.told = None;
-                    self.behind = true;
-                }
+            if self.ready.is_empty() {
+                // Nothing more is safe yet, and nothing more will be if the thread was deleted.
+                let (_, heard) = self.live.as_mut().filter(|(log, _)| !log.is_discarded())?;
+                self.engine.0.halt.run_until_cancelled(heard.changed()).await?.ok()?;
             }
         }
     }
 
+    /// Takes what is safe by now, from memory if it is at hand.
     async fn catch_up(&mut self) -> Result<(), Error> {
+        if let Some((log, heard)) = &mut self.live {
+            heard.mark_unchanged();
+            if let Some(found) = log.after(self.last) {
+                self.take(found);
+                return Ok(());
+            }
+        }
         let (key, run, after) = (self.key, self.run, self.last);
         let read = move |connection: &_| store::read_events(connection, key, run, after);
         let found = self.engine.0.readers.read(read).await?;
-        self.behind = !found.is_empty();
-        self.last = found.last().map_or(self.last, |event| event.seq);
-        self.ready.extend(found);
+        self.take(found);
         Ok(())
     }
 
-    fn take(&mut self, batch: &[Event]) {
-        let Some(first) = batch.first() else { return };
-        if first.seq > self.last + 1 {
-            self.behind = true;
-            return;
-        }
-        let fresh = batch.iter().filter(|event| event.seq > self.last).cloned();
-        self.ready.extend(fresh);
-        self.last = self.last.max(batch.last().map_or(0, |event| event.seq));
+    fn take(&mut self, found: Vec<Event>) {
+        self.last = found.last().map_or(self.last, |event| event.seq);
+        self.ready.extend(found);
     }
 }

@@ -1,6 +1,6 @@
 //! The journal of one run in the engine's file.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -10,27 +10,34 @@ use ibid_graph::{
 use serde_json::Value;
 
 use super::log::RunLog;
-use crate::store::{Batch, Writer, append_step};
+use crate::store::{Batch, Writer};
 
 /// What is written down of one run, and where the rest goes.
 pub(super) struct LocalJournal {
     writer: Writer,
     log: Arc<RunLog>,
-    key: i64,
     records: Vec<Record>,
-    attempts: HashMap<u32, u32>,
+    attempts: BTreeMap<u32, u32>,
     answer: Option<(u32, Value)>,
+    unsettled: Option<Unsettled>,
+}
+
+/// The last step, finished but not yet written down.
+#[derive(Clone)]
+pub(super) struct Unsettled {
+    pub(super) record: Record,
+    pub(super) finished: StepEvent,
 }
 
 impl LocalJournal {
     /// The journal of a run that has `records`.
-    pub(super) fn new(writer: Writer, log: Arc<RunLog>, key: i64, records: Vec<Record>) -> Self {
-        Self { writer, log, key, records, attempts: HashMap::new(), answer: None }
+    pub(super) fn new(writer: Writer, log: Arc<RunLog>, records: Vec<Record>) -> Self {
+        Self { writer, log, records, attempts: BTreeMap::new(), answer: None, unsettled: None }
     }
 
     /// Goes on counting after the attempts that earlier processes made.
-    pub(super) fn count_attempts(&mut self, made: Vec<(u32, u32)>) {
-        self.attempts.extend(made);
+    pub(super) fn count_attempts(&mut self, made: BTreeMap<u32, u32>) {
+        self.attempts = made;
     }
 
     /// Takes the answer to what a step asked.
@@ -48,6 +55,11 @@ impl LocalJournal {
         self.records.clear();
     }
 
+    /// Hands the last step to whoever writes it down with the end of the run.
+    pub(super) fn take_unsettled(&mut self) -> Option<Unsettled> {
+        self.unsettled.take()
+    }
+
     fn recorded(&self, step: &StepRef) -> Option<&Record> {
         self.records.get(step.number as usize - 1)
     }
@@ -59,21 +71,28 @@ impl Journal for LocalJournal {
         if let Some(record) = self.recorded(step) {
             return Ok(Taken::Recorded(record.clone()));
         }
+        self.settle().await?;
         let made = self.attempts.get(&step.number).copied().unwrap_or_default();
         let performed = perform(Attempts::after(made)).await?;
         let record = Record::of(step, &performed.change)
             .map_err(|error| StepError::Record { node: step.node.to_string(), error })?;
-        let (key, log) = (self.key, self.log.clone());
         let finished = StepEvent { step: step.number, attempt: performed.attempt, kind: Kind::Finished };
-        let write = move |connection: &_| {
-            append_step(connection, key, &record)?;
-            log.close_with(finished.clone());
+        self.unsettled = Some(Unsettled { record, finished });
+        Ok(Taken::Performed(performed))
+    }
+
+    async fn settle(&mut self) -> Result<(), JournalError> {
+        let Some(unsettled) = self.unsettled.take() else { return Ok(()) };
+        let (step, log) = (unsettled.record.step, self.log.clone());
+        let write = move |_: &_| {
+            let Unsettled { record, finished } = unsettled.clone();
+            log.close_with(vec![finished], Some(record));
             Ok(())
         };
-        self.writer.write(Batch::of(&self.log), write).await.map_err(|error| {
-            JournalError::new(format!("step {} could not be written down", step.number)).caused_by(error)
-        })?;
-        Ok(Taken::Performed(performed))
+        let written = self.writer.write(Batch::of(&self.log), write).await;
+        written.map_err(|error| {
+            JournalError::new(format!("step {step} could not be written down")).caused_by(error)
+        })
     }
 
     fn tells_finished(&self) -> bool {
@@ -84,6 +103,7 @@ impl Journal for LocalJournal {
         if let Some(record) = self.recorded(step) {
             return Ok(Asked::Recorded(record.clone()));
         }
+        self.settle().await?;
         match &self.answer {
             Some((asked, answer)) if *asked == step.number => Ok(Asked::Answer(answer.clone())),
             _ => Ok(Asked::Waiting),
@@ -95,6 +115,7 @@ impl Journal for LocalJournal {
 mod tests {
     use std::collections::HashMap as Map;
     use std::sync::Mutex;
+    use std::time::Duration;
 
     use ibid_core::RunId;
     use ibid_graph::{EventSink, conformance};
@@ -136,13 +157,16 @@ mod tests {
                 })
                 .unwrap();
             let log = RunLog::new(RunId::new(), key, told, self.unwritten.clone());
-            let mut heard = log.listen();
+            let (own, mut last) = (log.clone(), told);
             tokio::spawn(async move {
-                while let Ok(events) = heard.recv().await {
+                loop {
+                    let events = own.after(last).unwrap();
                     events.iter().for_each(|event| witness.emit(event.what.clone()));
+                    last = events.last().map_or(last, |event| event.seq);
+                    tokio::time::sleep(Duration::from_millis(2)).await;
                 }
             });
-            let mut journal = LocalJournal::new(self.writer.clone(), log.clone(), key, records);
+            let mut journal = LocalJournal::new(self.writer.clone(), log.clone(), records);
             journal.count_attempts(attempts);
             if let Some((step, answer)) = self.answers.lock().unwrap().get(&key) {
                 journal.take_answer(*step, answer.clone());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ibid_core::RunId;
+use ibid_core::{RunId, Tenant};
 use tokio_util::sync::CancellationToken;
 
 use super::log::RunLog;
@@ -13,7 +13,9 @@ use crate::store::Stopping;
 /// What this process holds of a run that has not ended.
 #[derive(Clone)]
 pub(super) struct LiveRun {
-    /// Its events.
+    /// Whose it is.
+    pub(super) tenant: Tenant,
+    /// Its journal.
     pub(super) log: Arc<RunLog>,
     /// Stops its node.
     pub(super) cancel: CancellationToken,
@@ -23,8 +25,14 @@ pub(super) struct LiveRun {
 
 impl LiveRun {
     /// A run that is about to be followed, run or waited for.
-    pub(super) fn new(log: Arc<RunLog>) -> Self {
-        Self { log, cancel: CancellationToken::new(), stopping: Arc::default(), working: Arc::default() }
+    pub(super) fn new(tenant: Tenant, log: Arc<RunLog>) -> Self {
+        Self {
+            tenant,
+            log,
+            cancel: CancellationToken::new(),
+            stopping: Arc::default(),
+            working: Arc::default(),
+        }
     }
 
     /// Stops the run's node and says how the run is to end. To forget it outweighs to keep it.

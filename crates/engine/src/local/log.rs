@@ -1,18 +1,20 @@
-//! The events of one unfinished run: numbered when they happen, told when they are safe.
+//! The journal of one unfinished run as it grows: events are numbered when they happen, and told when
+//! they are safe.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ibid_core::RunId;
-use ibid_graph::{EventSink, Kind, StepEvent};
+use ibid_graph::{EventSink, Kind, Record, StepEvent};
 use rusqlite::Connection;
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::{Notify, watch};
 
 use crate::nouns::Event;
-use crate::store::{StoreError, append_events};
+use crate::store::{self, StoreError};
 
-/// How many commits a listener may lag behind before it reads from the file.
-const LAG: usize = 32;
+/// How many events are kept at hand for listeners. Who is further behind reads the file.
+const AT_HAND: usize = 64;
 
 /// Runs with events that wait for a commit.
 #[derive(Default)]
@@ -40,28 +42,31 @@ impl Unwritten {
     }
 }
 
-/// The events of one unfinished run.
+/// The journal of one unfinished run.
 pub(crate) struct RunLog {
     run: RunId,
     key: i64,
     unwritten: Arc<Unwritten>,
-    told: broadcast::Sender<Arc<[Event]>>,
+    /// Number of the last event that is safe.
+    safe: watch::Sender<u64>,
     discarded: AtomicBool,
     events: Mutex<Events>,
 }
 
 #[derive(Default)]
 struct Events {
+    /// The last events that are safe.
+    at_hand: VecDeque<Event>,
     /// Number of the last event that is safe.
     safe: u64,
     /// What happened since, in order.
     pending: Vec<StepEvent>,
     /// How many of these stand in the transaction under way.
     written: usize,
-    /// The event that belongs to the work of the transaction under way.
-    closing: Option<StepEvent>,
-    /// Whether it stands in the transaction.
-    closed: bool,
+    /// What the work of the transaction under way tells, and the step that it finishes.
+    last: Option<(Vec<StepEvent>, Option<Record>)>,
+    /// Whether that stands in the transaction.
+    last_written: bool,
     /// Whether this log is listed as unwritten.
     listed: bool,
     /// Whether the run has ended, so that nothing more counts.
@@ -69,21 +74,36 @@ struct Events {
 }
 
 impl RunLog {
-    /// The log of a run whose events up to `safe` are stored.
+    /// The journal of a run whose events up to `safe` are stored.
     pub(super) fn new(run: RunId, key: i64, safe: u64, unwritten: Arc<Unwritten>) -> Arc<Self> {
         let events = Mutex::new(Events { safe, ..Events::default() });
-        let (told, _) = broadcast::channel(LAG);
-        Arc::new(Self { run, key, unwritten, told, discarded: AtomicBool::new(false), events })
+        let safe = watch::Sender::new(safe);
+        Arc::new(Self { run, key, unwritten, safe, discarded: AtomicBool::new(false), events })
     }
 
-    /// Listens to what becomes safe from now on.
-    pub(super) fn listen(&self) -> broadcast::Receiver<Arc<[Event]>> {
-        self.told.subscribe()
+    /// The key of the run.
+    pub(super) fn key(&self) -> i64 {
+        self.key
+    }
+
+    /// Tells when more becomes safe.
+    pub(super) fn listen(&self) -> watch::Receiver<u64> {
+        self.safe.subscribe()
+    }
+
+    /// The safe events after a number, or `None` if they are no longer all at hand.
+    pub(super) fn after(&self, number: u64) -> Option<Vec<Event>> {
+        let events = self.events();
+        let first = events.safe + 1 - events.at_hand.len() as u64;
+        let skipped = (number + 1).checked_sub(first)?;
+        let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
+        Some(events.at_hand.iter().skip(skipped).cloned().collect())
     }
 
     /// Forgets the run: nothing more of it will be written.
     pub(super) fn discard(&self) {
         self.discarded.store(true, Ordering::Relaxed);
+        self.safe.send_modify(|_| {});
     }
 
     /// Whether the run was deleted.
@@ -110,42 +130,59 @@ impl RunLog {
         events.pending.len() > events.written
     }
 
-    /// Makes `event` the last one of the transaction under way, told exactly if that succeeds. Called by
-    /// the writer's work when a step is written down and when a run ends or pauses.
-    pub(crate) fn close_with(&self, event: StepEvent) {
-        self.events().closing = Some(event);
+    /// Makes `told` the last events of the transaction under way, told exactly if that succeeds, with the
+    /// step that it finishes. Called by the writer's work.
+    pub(crate) fn close_with(&self, told: Vec<StepEvent>, record: Option<Record>) {
+        self.events().last = Some((told, record));
     }
 
     /// Writes what is pending into the transaction under way.
     pub(crate) fn write(&self, connection: &Connection) -> Result<(), StoreError> {
         let mut events = self.events();
-        if self.is_discarded() || events.closed {
+        if self.is_discarded() || events.last_written {
             return Ok(());
         }
-        let rows: Vec<_> = events.pending[events.written..].iter().chain(&events.closing).collect();
-        if rows.is_empty() {
+        let (last, record) = match &events.last {
+            Some((told, record)) => (told.as_slice(), record.as_ref()),
+            None => (&[][..], None),
+        };
+        let told: Vec<_> = events.pending[events.written..].iter().chain(last).collect();
+        if told.is_empty() {
             return Ok(());
         }
-        let last = events.safe + events.written as u64 + rows.len() as u64;
-        append_events(connection, self.key, last, &rows)?;
+        let number = events.safe + events.written as u64 + told.len() as u64;
+        store::append(connection, self.key, number, record, &told)?;
         events.written = events.pending.len();
-        events.closed = events.closing.is_some();
+        events.last_written = events.last.is_some();
         Ok(())
     }
 
-    /// The transaction is safe: tells what it held.
-    pub(crate) fn publish(&self) {
-        let mut events = self.events();
-        let (held, closing) = (std::mem::take(&mut events.written), events.closing.take());
-        events.closed = false;
-        events.ended |= closing.as_ref().is_some_and(|event| matches!(event.kind, Kind::Ended { .. }));
-        let (run, first) = (self.run, events.safe + 1);
-        let batch = (first..).zip(events.pending.drain(..held).chain(closing));
-        let batch: Arc<[Event]> = batch.map(|(seq, what)| Event { run, seq, what }).collect();
-        events.safe += batch.len() as u64;
-        if !batch.is_empty() {
-            // Told under the lock, so that batches arrive in order. Nobody may be listening.
-            let _ = self.told.send(batch);
+    /// The transaction is safe: tells what it held. A finished step is not told by itself: the start of
+    /// the next one or the end of the run follows at once and takes it along, and listeners need not be
+    /// woken twice.
+    pub(crate) fn publish(self: &Arc<Self>) {
+        let mut guard = self.events();
+        let events = &mut *guard;
+        let last = events.last.take().map(|(told, _)| told).unwrap_or_default();
+        events.last_written = false;
+        let tell = !matches!(last.last(), Some(StepEvent { kind: Kind::Finished, .. }));
+        events.ended |= last.iter().any(|event| matches!(event.kind, Kind::Ended { .. }));
+        let held = events.pending.drain(..std::mem::take(&mut events.written)).chain(last);
+        for what in held {
+            events.safe += 1;
+            if events.at_hand.len() == AT_HAND {
+                events.at_hand.pop_front();
+            }
+            events.at_hand.push_back(Event { run: self.run, seq: events.safe, what });
+        }
+        let safe = events.safe;
+        let more = !events.pending.is_empty() && !std::mem::replace(&mut events.listed, true);
+        drop(guard);
+        if more {
+            self.unwritten.add(self.clone());
+        }
+        if tell {
+            self.safe.send_if_modified(|told| safe > std::mem::replace(told, safe.max(*told)));
         }
     }
 
@@ -153,8 +190,8 @@ impl RunLog {
     pub(crate) fn withdraw(&self) {
         let mut events = self.events();
         events.written = 0;
-        events.closing = None;
-        events.closed = false;
+        events.last = None;
+        events.last_written = false;
     }
 
     fn events(&self) -> MutexGuard<'_, Events> {
@@ -162,7 +199,7 @@ impl RunLog {
     }
 }
 
-/// Hands the events of nodes to the log of their run.
+/// Hands the events of nodes to the journal of their run.
 pub(super) struct Sink(pub(super) Arc<RunLog>);
 
 impl EventSink for Sink {

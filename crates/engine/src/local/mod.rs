@@ -21,6 +21,7 @@ use async_trait::async_trait;
 use ibid_core::{Message, RunId, Scope, ThreadId};
 use ibid_graph::{Host, Record};
 use serde_json::Value;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -72,6 +73,7 @@ struct Inner {
     unwritten: Arc<Unwritten>,
     halt: CancellationToken,
     tasks: TaskTracker,
+    runtime: Handle,
 }
 
 impl LocalEngine {
@@ -97,6 +99,7 @@ impl LocalEngine {
             unwritten: Arc::default(),
             halt: CancellationToken::new(),
             tasks: TaskTracker::new(),
+            runtime: Handle::current(),
         }));
         engine.spawn(engine.clone().write_events());
         engine.spawn(engine.clone().sweep_now_and_then());
@@ -110,6 +113,7 @@ impl LocalEngine {
         self.0.halt.cancel();
         self.0.tasks.close();
         self.0.tasks.wait().await;
+        self.0.readers.close();
         self.0.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
@@ -137,9 +141,11 @@ impl LocalEngine {
     /// Runs a task until it ends or the engine is closed.
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let halt = self.0.halt.clone();
-        self.0.tasks.spawn(async move {
+        let task = async move {
             halt.run_until_cancelled(task).await;
-        });
+        };
+        // Also called from the writer's thread, which is not one of the runtime's.
+        self.0.tasks.spawn_on(task, &self.0.runtime);
     }
 
     /// Writes events that no step takes along, a moment after they happened.

@@ -58,8 +58,7 @@ pub(super) fn read_turn(
         run: row.id,
         history: read(row.history_from, row.history_to)?,
         messages: read(row.history_to, row.input_to)?,
-        options: serde_json::from_str(&row.options)
-            .map_err(|error| StoreError::Damaged(error.to_string()))?,
+        options: serde_json::from_str(&row.options).map_err(StoreError::damaged)?,
     };
     Ok((input, store::read_steps(connection, row.key)?))
 }

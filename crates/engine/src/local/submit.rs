@@ -1,9 +1,9 @@
-//! Taking turns, stops, answers and forks. Each is one commit; what follows from it is done by a task
-//! of the engine, so that a caller who goes away leaves nothing half done.
+//! Taking turns, stops, answers and forks. Each is one commit; what follows from it is done by the
+//! engine, so that a caller who goes away leaves nothing half done.
 
 use std::sync::Arc;
 
-use ibid_core::{Message, RunId, Scope, ThreadId};
+use ibid_core::{Message, RunId, Scope, Tenant, ThreadId};
 use ibid_graph::{Kind, StepEvent};
 use rusqlite::Connection;
 use serde_json::Value;
@@ -32,11 +32,6 @@ impl LocalEngine {
             return Err(Error::NoMessage);
         }
         self.assistant(&turn.assistant)?;
-        let engine = self.clone();
-        self.whatever_happens(async move { engine.place(scope, turn).await }).await
-    }
-
-    async fn place(&self, scope: Scope, turn: Turn) -> Result<Submitted, Error> {
         let run = RunId::new();
         let version = self.0.assistants.version(&turn.assistant);
         let version = version.map(|version| version.to_string()).unwrap_or_default();
@@ -44,7 +39,7 @@ impl LocalEngine {
         let messages = encode(&turn.messages)?;
         let options = encode_one(&turn.options)?;
         let turn = Arc::new(turn);
-        let asked = turn.clone();
+        let (asked, whose) = (turn.clone(), scope.clone());
         let place = move |connection: &Connection| {
             let new = NewRun {
                 id: run,
@@ -54,27 +49,42 @@ impl LocalEngine {
                 options: &options,
                 idempotency: asked.idempotency_key.as_deref(),
             };
-            place(connection, &scope, &asked, new, &messages, window)
+            place(connection, &whose, &asked, new, &messages, window)
         };
-        match self.writer()?.write(Batch::default(), place).await? {
+        let engine = self.clone();
+        let then = move |placed| engine.follow_up(run, &turn, scope.tenant().clone(), placed);
+        self.writer()?.write_then(Batch::default(), place, then).await?
+    }
+
+    /// Does what follows from a turn's place, once that is safe.
+    fn follow_up(&self, run: RunId, turn: &Turn, tenant: Tenant, placed: Placed) -> Result<Submitted, Error> {
+        match placed {
             Placed::UnknownThread => return Err(Error::UnknownThread(turn.thread)),
             Placed::Busy(run) => return Err(Error::Busy(run)),
             Placed::Duplicate(run) => return Ok(Submitted { run, duplicate: true }),
             Placed::Queued { key, stop } => {
-                self.watch(run, key, 0);
+                self.watch(run, tenant, key, 0);
                 if let Some((other, how)) = stop {
-                    self.stop_live(other, how).await?;
+                    let engine = self.clone();
+                    self.spawn(async move { engine.stop_reported(other, how).await });
                 }
             }
             Placed::Started { key, thread_key, history } => {
-                let live = self.watch(run, key, 0);
-                let turn = Arc::unwrap_or_clone(turn);
-                let input = Input::Here { messages: turn.messages, options: turn.options, history };
-                let assistant = turn.assistant;
-                self.take_up(Started { key, run, thread_key, thread: turn.thread, assistant, input }, live);
+                let live = self.watch(run, tenant, key, 0);
+                let (messages, options) = (turn.messages.clone(), turn.options.clone());
+                let input = Input::Here { messages, options, history };
+                let (thread, assistant) = (turn.thread, turn.assistant.clone());
+                self.take_up(Started { key, run, thread_key, thread, assistant, input }, live);
             }
         }
         Ok(Submitted { run, duplicate: false })
+    }
+
+    /// Stops a run on behalf of a turn that takes over, whose caller is not there to be told of trouble.
+    async fn stop_reported(&self, run: RunId, how: Stopping) {
+        if let Err(error) = self.stop_live(run, how).await {
+            tracing::error!(error = &error as &dyn std::error::Error, %run, "the run could not be stopped");
+        }
     }
 
     pub(super) async fn stop_run(&self, scope: Scope, run: RunId) -> Result<(), Error> {
@@ -121,7 +131,7 @@ impl LocalEngine {
             }
             store::end_run(connection, key, RunStatus::Stopped, None)?;
             let status = RunStatus::Stopped.as_str().to_owned();
-            log.close_with(StepEvent::of_run(Kind::Ended { status, error: None }));
+            log.close_with(vec![StepEvent::of_run(Kind::Ended { status, error: None })], None);
             Ok(true)
         };
         let ended = self.writer()?.write(Batch::of(&live.log), end).await?;
@@ -174,7 +184,7 @@ impl LocalEngine {
         if records.len() < step as usize || row.status == RunStatus::Queued {
             return Err(Error::NoSuchStep { run, step });
         }
-        let (thread, forked) = (ThreadId::new(), RunId::new());
+        let (thread, forked, tenant) = (ThreadId::new(), RunId::new(), scope.tenant().clone());
         let engine = self.clone();
         self.whatever_happens(async move {
             let copy = move |connection: &_| {
@@ -183,7 +193,7 @@ impl LocalEngine {
             };
             let row =
                 engine.writer()?.write(Batch::default(), copy).await?.ok_or(Error::UnknownRun(forked))?;
-            let live = engine.watch(forked, row.key, 0);
+            let live = engine.watch(forked, tenant, row.key, 0);
             engine.take_up(row.into(), live);
             Ok((thread, forked))
         })
@@ -213,11 +223,11 @@ impl LocalEngine {
     pub(super) async fn resume(&self) -> Result<(), Error> {
         let read = |connection: &Connection| {
             let rows = store::unfinished(connection)?.into_iter();
-            rows.map(|row| Ok((store::last_number(connection, row.key)?, row))).collect()
+            rows.map(|(tenant, row)| Ok((tenant, store::last_number(connection, row.key)?, row))).collect()
         };
         let rows: Vec<_> = self.0.readers.read(read).await?;
-        for (told, row) in rows {
-            let live = self.watch(row.id, row.key, told);
+        for (tenant, told, row) in rows {
+            let live = self.watch(row.id, tenant, row.key, told);
             if let Some(how) = row.stopping {
                 live.stop(how);
             }
@@ -230,8 +240,8 @@ impl LocalEngine {
         Ok(())
     }
 
-    fn watch(&self, run: RunId, key: i64, told: u64) -> LiveRun {
-        let live = LiveRun::new(RunLog::new(run, key, told, self.0.unwritten.clone()));
+    fn watch(&self, run: RunId, tenant: Tenant, key: i64, told: u64) -> LiveRun {
+        let live = LiveRun::new(tenant, RunLog::new(run, key, told, self.0.unwritten.clone()));
         self.0.live.add(run, live.clone());
         live
     }
@@ -272,7 +282,10 @@ fn place(
     }
     let title = turn.messages.first().map_or("", |message| message.text.as_str());
     new.thread_key = match thread {
-        Some(row) => row.key,
+        Some(row) => {
+            store::touch_thread(connection, row.key)?;
+            row.key
+        }
         None => store::create_thread(connection, scope, turn.thread, title)?,
     };
     let Some(active) = active else {
@@ -297,5 +310,5 @@ pub(super) fn encode(messages: &[Message]) -> Result<Vec<String>, StoreError> {
 }
 
 fn encode_one(value: &impl serde::Serialize) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|error| StoreError::Damaged(error.to_string()))
+    serde_json::to_string(value).map_err(StoreError::damaged)
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ibid_core::{Message, RunId, ThreadId, TurnInput};
-use ibid_graph::{Course, Ending, Host, Kind, RunError, StepError, StepEvent, Version, WalkError, run};
+use ibid_graph::{
+    Course, Ending, Host, Kind, RunError, StepError, StepEvent, Version, WalkError, run_unsettled,
+};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
@@ -74,6 +76,7 @@ impl LocalEngine {
             if live.log.is_discarded() {
                 return;
             }
+            live.claim();
             // Nothing is lost: what is written down stays, and the turn is taken up from there.
             tracing::error!(
                 error = &error as &dyn std::error::Error,
@@ -103,9 +106,9 @@ impl LocalEngine {
             cancel: live.cancel.clone(),
             grace: self.0.settings.stop_grace,
         };
-        match run(&mut *course, &mut journal, &host).await {
-            Ok(Ending::Finished) => Ok(Outcome::Done(course.output())),
-            Ok(Ending::Stopped) => Ok(Outcome::Stopped(course.output())),
+        match run_unsettled(&mut *course, &mut journal, &host).await {
+            Ok(Ending::Finished) => Ok(Outcome::Done(course.output(), journal.take_unsettled())),
+            Ok(Ending::Stopped) => Ok(Outcome::Stopped(course.output(), journal.take_unsettled())),
             Ok(Ending::Asked { step, question }) => Ok(Outcome::Asked { step: step.number, question }),
             Err(RunError::Step(StepError::Journal(error))) => {
                 Err(StoreError::Unwritten { source: Box::new(error) })
@@ -127,7 +130,7 @@ impl LocalEngine {
                     messages: std::mem::take(messages),
                     options: std::mem::take(options),
                 };
-                let journal = LocalJournal::new(writer, live.log.clone(), turn.key, Vec::new());
+                let journal = LocalJournal::new(writer, live.log.clone(), Vec::new());
                 Ok((program.start(input)?, journal))
             }
             Input::Stored(row) => {
@@ -138,7 +141,7 @@ impl LocalEngine {
                 };
                 let (input, records, attempts) = self.0.readers.read(read).await?;
                 let mut course = program.start(input.clone())?;
-                let mut journal = LocalJournal::new(writer.clone(), live.log.clone(), turn.key, records);
+                let mut journal = LocalJournal::new(writer.clone(), live.log.clone(), records);
                 journal.count_attempts(attempts);
                 let now = self.0.assistants.version(&turn.assistant);
                 if let Err(misfit) = replay(&mut *course, journal.records(), &row.version, now) {
@@ -151,8 +154,7 @@ impl LocalEngine {
                     return Ok((program.start(input)?, journal));
                 }
                 if let (Some(step), Some(answer)) = (row.asked_step, &row.answer) {
-                    let answer = serde_json::from_str(answer)
-                        .map_err(|error| StoreError::Damaged(error.to_string()))?;
+                    let answer = serde_json::from_str(answer).map_err(StoreError::damaged)?;
                     journal.take_answer(step, answer);
                 } else {
                     live.log.add(StepEvent::of_run(Kind::Resumed));

@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 /// The file could not be opened, read or written.
@@ -58,6 +59,13 @@ pub enum StoreError {
     Closed,
 }
 
+impl StoreError {
+    /// What is stored, or about to be, is not what it should be.
+    pub(crate) fn damaged(error: impl std::fmt::Display) -> Self {
+        Self::Damaged(error.to_string())
+    }
+}
+
 /// Migrations in their order; the schema version is how many have been applied. Never edit one that
 /// was released: add another.
 const MIGRATIONS: [&str; 1] = [include_str!("../../migrations/0001_threads_and_runs.sql")];
@@ -110,7 +118,7 @@ pub(crate) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "journal_size_limit", 16 * 1024 * 1024)?;
     connection.pragma_update(None, "cache_size", -16 * 1024)?;
     migrate(&mut connection, found)?;
-    connection.set_prepared_statement_cache_capacity(64);
+    keep_statements(&connection)?;
     Ok(connection)
 }
 
@@ -122,8 +130,16 @@ pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
     let found: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     check_owner(&connection, path, found)?;
     connection.pragma_update(None, "cache_size", -2 * 1024)?;
-    connection.set_prepared_statement_cache_capacity(32);
+    keep_statements(&connection)?;
     Ok(connection)
+}
+
+/// Prepares each statement once. Without the stability guarantee SQLite would plan a statement anew for
+/// every new value that is bound to it.
+fn keep_statements(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_prepared_statement_cache_capacity(64);
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    Ok(())
 }
 
 fn check_owner(connection: &Connection, path: &Path, found: u32) -> Result<(), StoreError> {

@@ -1,7 +1,7 @@
 //! Connections that read. They never wait for the writer and the writer never waits for them.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
 
@@ -16,13 +16,14 @@ pub(crate) struct Readers(Arc<Pool>);
 
 struct Pool {
     path: PathBuf,
-    idle: Mutex<Vec<Connection>>,
+    /// `None` once closed.
+    idle: Mutex<Option<Vec<Connection>>>,
 }
 
 impl Readers {
     /// A pool over the file at `path`, which must exist.
     pub(crate) fn new(path: &Path) -> Self {
-        Self(Arc::new(Pool { path: path.to_owned(), idle: Mutex::new(Vec::new()) }))
+        Self(Arc::new(Pool { path: path.to_owned(), idle: Mutex::new(Some(Vec::new())) }))
     }
 
     /// Reads on a thread that may block.
@@ -41,13 +42,21 @@ impl Readers {
         &self,
         look: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let idle = self.0.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = self.idle().as_mut().ok_or(StoreError::Closed)?.pop();
         let connection = idle.map_or_else(|| open_for_reading(&self.0.path), Ok)?;
         let seen = look(&connection);
-        let mut idle = self.0.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < IDLE {
+        if let Some(idle) = self.idle().as_mut().filter(|idle| idle.len() < IDLE) {
             idle.push(connection);
         }
         seen
+    }
+
+    /// Closes every connection, so that the writer is the last one and can put the file in order.
+    pub(crate) fn close(&self) {
+        self.idle().take();
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Option<Vec<Connection>>> {
+        self.0.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,9 +1,10 @@
 //! Runs: taken, started, stopped, asked, answered, ended, dropped.
 
-use ibid_core::{RunId, Scope, ThreadId};
+use ibid_core::{RunId, Scope, Tenant, ThreadId};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::file::StoreError;
+use super::journal::{copy_steps, forget_steps};
 use super::rows::{NewRun, RUN_COLUMNS, RunRow, Stopping, now_ms};
 use super::threads::{append_messages, copy_messages, create_thread, forget_messages};
 use crate::nouns::RunStatus;
@@ -39,29 +40,33 @@ pub(crate) fn run_of_key(
     Ok(found.optional()?)
 }
 
-fn select(connection: &Connection, rest: &str, thread: Option<i64>) -> Result<Vec<RunRow>, StoreError> {
-    let sql = format!("SELECT {RUN_COLUMNS} FROM {JOINED} WHERE {rest}");
+fn select(connection: &Connection, rest: &str, thread: i64) -> Result<Vec<RunRow>, StoreError> {
+    let sql = format!("SELECT {RUN_COLUMNS} FROM {JOINED} WHERE thread = ?1 {rest} ORDER BY place");
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = match thread {
-        Some(thread) => statement.query_map([thread], RunRow::read)?,
-        None => statement.query_map([], RunRow::read)?,
-    };
+    let rows = statement.query_map([thread], RunRow::read)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// The runs of a thread in their order.
 pub(crate) fn runs_of_thread(connection: &Connection, thread: i64) -> Result<Vec<RunRow>, StoreError> {
-    select(connection, "thread = ?1 ORDER BY place", Some(thread))
+    select(connection, "", thread)
 }
 
 /// The runs of a thread that have not ended, in their order: the first one works or waits for a person.
 pub(crate) fn unfinished_of_thread(connection: &Connection, thread: i64) -> Result<Vec<RunRow>, StoreError> {
-    select(connection, "thread = ?1 AND ended_ms IS NULL ORDER BY place", Some(thread))
+    select(connection, "AND ended_ms IS NULL", thread)
 }
 
-/// Every run that has not ended.
-pub(crate) fn unfinished(connection: &Connection) -> Result<Vec<RunRow>, StoreError> {
-    select(connection, "ended_ms IS NULL ORDER BY runs.key", None)
+/// Every run that has not ended, and whose it is.
+pub(crate) fn unfinished(connection: &Connection) -> Result<Vec<(Tenant, RunRow)>, StoreError> {
+    let sql = format!("SELECT {RUN_COLUMNS}, tenant FROM {JOINED} WHERE ended_ms IS NULL ORDER BY runs.key");
+    let mut statement = connection.prepare(&sql)?;
+    let rows = statement.query_map([], |row| Ok((row.get::<_, String>("tenant")?, RunRow::read(row)?)))?;
+    rows.map(|row| {
+        let (tenant, row) = row?;
+        Ok((tenant.parse().map_err(StoreError::damaged)?, row))
+    })
+    .collect()
 }
 
 /// Takes a run into its thread's queue and returns its key. `first` puts it before those that wait.
@@ -123,7 +128,7 @@ pub(crate) fn queued_input(connection: &Connection, run: i64) -> Result<Vec<Stri
     let mut statement = connection.prepare_cached("SELECT coalesce(input, '[]') FROM runs WHERE key = ?1")?;
     let input: String = statement.query_row([run], |row| row.get(0))?;
     let messages: Vec<Box<serde_json::value::RawValue>> =
-        serde_json::from_str(&input).map_err(|error| StoreError::Damaged(error.to_string()))?;
+        serde_json::from_str(&input).map_err(StoreError::damaged)?;
     Ok(messages.into_iter().map(|message| String::from(Box::<str>::from(message))).collect())
 }
 
@@ -178,8 +183,7 @@ pub(crate) fn forget_run(connection: &Connection, run: i64) -> Result<(), StoreE
     let mut statement = connection.prepare_cached("SELECT thread, history_to FROM runs WHERE key = ?1")?;
     let (thread, from) = statement.query_row([run], |row| Ok((row.get(0)?, row.get(1)?)))?;
     forget_messages(connection, thread, from)?;
-    connection.prepare_cached("DELETE FROM steps WHERE run = ?1")?.execute([run])?;
-    Ok(())
+    forget_steps(connection, run)
 }
 
 /// Begins a thread and a run in it that share the history, the input and the first steps of a run.
@@ -207,12 +211,12 @@ pub(crate) fn fork(
     let sql = "UPDATE runs SET status = 'running', history_from = ?2, history_to = ?3, input_to = ?4
                WHERE key = ?1";
     connection.prepare_cached(sql)?.execute([key, of.history_from, of.history_to, of.input_to])?;
-    super::steps::copy(connection, of.key, steps, key)
+    copy_steps(connection, of.key, steps, key)
 }
 
 /// Begins a run again: its steps are forgotten, and it is noted with the graph as it is now.
 pub(crate) fn restart_run(connection: &Connection, run: i64, version: &str) -> Result<(), StoreError> {
-    connection.prepare_cached("DELETE FROM steps WHERE run = ?1")?.execute([run])?;
+    forget_steps(connection, run)?;
     let sql =
         "UPDATE runs SET version = ?2, asked_step = NULL, question = NULL, answer = NULL WHERE key = ?1";
     connection.prepare_cached(sql)?.execute(params![run, version])?;
@@ -229,11 +233,7 @@ pub(crate) fn drop_ended_before(
     let mut statement = connection.prepare_cached(sql)?;
     let keys = statement.query_map(params![ms, at_most], |row| row.get(0))?;
     let keys: Vec<i64> = keys.collect::<Result<_, _>>()?;
-    for sql in [
-        "DELETE FROM steps WHERE run = ?1",
-        "DELETE FROM events WHERE run = ?1",
-        "UPDATE runs SET kept = 0 WHERE key = ?1",
-    ] {
+    for sql in ["DELETE FROM journal WHERE run = ?1", "UPDATE runs SET kept = 0 WHERE key = ?1"] {
         let mut statement = connection.prepare_cached(sql)?;
         for key in &keys {
             statement.execute([key])?;

@@ -59,6 +59,13 @@ pub(crate) fn create_thread(
     Ok(statement.insert(params![id.as_bytes(), scope.tenant().as_str(), title, now_ms()])?)
 }
 
+/// Notes that a thread is used now, for the order in which threads are listed.
+pub(crate) fn touch_thread(connection: &Connection, thread: i64) -> Result<(), StoreError> {
+    let sql = "UPDATE threads SET updated_ms = max(updated_ms, ?2) WHERE key = ?1";
+    connection.prepare_cached(sql)?.execute([thread, now_ms()])?;
+    Ok(())
+}
+
 /// Threads of the scope, the most recently used first.
 pub(crate) fn list_threads(
     connection: &Connection,
@@ -122,7 +129,7 @@ fn query_messages(
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let body = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
-        let message = serde_json::from_str(body).map_err(|error| StoreError::Damaged(error.to_string()))?;
+        let message = serde_json::from_str(body).map_err(StoreError::damaged)?;
         found.push((row.get(0)?, message));
     }
     Ok(found)
@@ -139,10 +146,9 @@ pub(crate) fn append_messages(
     run: i64,
     messages: &[String],
 ) -> Result<std::ops::Range<i64>, StoreError> {
-    let sql = "UPDATE threads SET messages = messages + ?2, updated_ms = max(updated_ms, ?3) WHERE key = ?1
-               RETURNING messages";
-    let values = params![thread, messages.len(), now_ms()];
-    let end: i64 = connection.prepare_cached(sql)?.query_row(values, |row| row.get(0))?;
+    let sql = "UPDATE threads SET messages = messages + ?2 WHERE key = ?1 RETURNING messages";
+    let end: i64 =
+        connection.prepare_cached(sql)?.query_row(params![thread, messages.len()], |row| row.get(0))?;
     let start = end - limit(messages.len());
     let sql = "INSERT INTO messages (thread, position, run, body) VALUES (?1, ?2, ?3, ?4)";
     let mut statement = connection.prepare_cached(sql)?;
@@ -177,8 +183,7 @@ pub(crate) fn copy_messages(
 /// Deletes a thread with everything in it.
 pub(crate) fn delete_thread(connection: &Connection, thread: i64) -> Result<(), StoreError> {
     for sql in [
-        "DELETE FROM steps WHERE run IN (SELECT key FROM runs WHERE thread = ?1)",
-        "DELETE FROM events WHERE run IN (SELECT key FROM runs WHERE thread = ?1)",
+        "DELETE FROM journal WHERE run IN (SELECT key FROM runs WHERE thread = ?1)",
         "DELETE FROM runs WHERE thread = ?1",
         "DELETE FROM messages WHERE thread = ?1",
         "DELETE FROM threads WHERE key = ?1",

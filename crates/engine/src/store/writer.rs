@@ -1,9 +1,11 @@
 //! The one writer. Whatever waits when it comes round shares one commit, so that a thousand turns
 //! cost little more than one.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
@@ -35,9 +37,24 @@ impl Batch {
     }
 }
 
-/// Hands work to the writer's thread.
+/// A commit that usually takes less than this is made where it is asked for: handing it to another
+/// thread and back would take as long. Slower ones must not hold up a thread that runs turns.
+const QUICK: Duration = Duration::from_micros(250);
+
+/// Writes to the file, one commit at a time.
 #[derive(Clone)]
-pub(crate) struct Writer(Sender<Order>);
+pub(crate) struct Writer {
+    orders: Sender<Order>,
+    file: Arc<WritingFile>,
+}
+
+struct WritingFile {
+    connection: Mutex<Connection>,
+    /// How many orders wait for the writer's thread.
+    waiting: AtomicUsize,
+    /// How long a commit usually takes, in nanoseconds.
+    usual_ns: AtomicU64,
+}
 
 /// What the writer's thread is asked to do.
 enum Order {
@@ -48,10 +65,16 @@ enum Order {
 impl Writer {
     /// Starts the writer's thread, which ends when every handle is gone.
     pub(crate) fn start(connection: Connection) -> Result<(Self, JoinHandle<()>), std::io::Error> {
-        let (sender, receiver) = channel();
+        let (orders, receiver) = channel();
+        let file = Arc::new(WritingFile {
+            connection: Mutex::new(connection),
+            waiting: AtomicUsize::new(0),
+            usual_ns: AtomicU64::new(0),
+        });
+        let own = file.clone();
         let name = std::thread::Builder::new().name("ibid-writer".to_owned());
-        let thread = name.spawn(move || work(&connection, &receiver))?;
-        Ok((Self(sender), thread))
+        let thread = name.spawn(move || own.work(&receiver))?;
+        Ok((Self { orders, file }, thread))
     }
 
     /// Writes, and returns when it is safe on disk. The work may be called again if another's failed in
@@ -61,16 +84,33 @@ impl Writer {
         T: Send + 'static,
         F: FnMut(&Connection) -> Result<T, StoreError> + Send + 'static,
     {
+        self.write_then(batch, work, |done| done).await
+    }
+
+    /// Writes, and does `then` as soon as it is safe, also if the caller has gone away meanwhile.
+    pub(crate) async fn write_then<T, R, F, G>(&self, batch: Batch, work: F, then: G) -> Result<R, StoreError>
+    where
+        T: Send + 'static,
+        R: Send + 'static,
+        F: FnMut(&Connection) -> Result<T, StoreError> + Send + 'static,
+        G: FnOnce(T) -> R + Send + 'static,
+    {
         let (reply, answer) = oneshot::channel();
-        let call = Call { batch, work, done: None, reply };
-        self.0.send(Order::Write(Box::new(call))).map_err(|_| StoreError::Closed)?;
+        let call = Box::new(Call { batch, work, then, done: None, reply });
+        if let Some(connection) = self.file.free_and_quick() {
+            self.file.commit_together_or_alone(&connection, &mut vec![call]);
+        } else {
+            self.file.waiting.fetch_add(1, Ordering::Relaxed);
+            self.orders.send(Order::Write(call)).map_err(|_| StoreError::Closed)?;
+        }
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
 
     /// Gives the room of what was deleted back to the disk.
     pub(crate) async fn tidy(&self) -> Result<(), StoreError> {
         let (reply, answer) = oneshot::channel();
-        self.0.send(Order::Tidy(reply)).map_err(|_| StoreError::Closed)?;
+        self.file.waiting.fetch_add(1, Ordering::Relaxed);
+        self.orders.send(Order::Tidy(reply)).map_err(|_| StoreError::Closed)?;
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
 }
@@ -82,17 +122,20 @@ trait Job: Send {
     fn failed(self: Box<Self>, error: StoreError);
 }
 
-struct Call<T, F> {
+struct Call<T, R, F, G> {
     batch: Batch,
     work: F,
+    then: G,
     done: Option<T>,
-    reply: oneshot::Sender<Result<T, StoreError>>,
+    reply: oneshot::Sender<Result<R, StoreError>>,
 }
 
-impl<T, F> Job for Call<T, F>
+impl<T, R, F, G> Job for Call<T, R, F, G>
 where
     T: Send,
+    R: Send,
     F: FnMut(&Connection) -> Result<T, StoreError> + Send,
+    G: FnOnce(T) -> R + Send,
 {
     fn perform(&mut self, connection: &Connection) -> Result<(), StoreError> {
         if self.batch.run.as_ref().is_some_and(|run| run.is_discarded()) {
@@ -110,7 +153,7 @@ where
         self.batch.logs().for_each(|log| log.publish());
         if let Some(done) = self.done {
             // The caller may be gone; the work is done all the same.
-            let _ = self.reply.send(Ok(done));
+            let _ = self.reply.send(Ok((self.then)(done)));
         }
     }
 
@@ -119,43 +162,62 @@ where
     }
 }
 
-fn work(connection: &Connection, orders: &Receiver<Order>) {
-    let mut jobs = Vec::with_capacity(LARGEST_BATCH);
-    while let Ok(order) = orders.recv() {
-        let mut next = Some(order);
-        let mut tidying = None;
-        while let Some(order) = next.take() {
-            match order {
-                Order::Write(job) => jobs.push(job),
-                Order::Tidy(reply) => tidying = Some(reply),
-            }
-            if tidying.is_none() && jobs.len() < LARGEST_BATCH {
-                next = orders.try_recv().ok();
-            }
+impl WritingFile {
+    /// The connection, if nobody writes or waits to write, and commits are quick.
+    fn free_and_quick(&self) -> Option<MutexGuard<'_, Connection>> {
+        let quick = Duration::from_nanos(self.usual_ns.load(Ordering::Relaxed)) < QUICK;
+        if !quick || self.waiting.load(Ordering::Relaxed) > 0 {
+            return None;
         }
-        commit_together_or_alone(connection, &mut jobs);
-        if let Some(reply) = tidying {
-            let _ = reply.send(give_room_back(connection));
-        }
+        self.connection.try_lock().ok()
     }
-}
 
-fn commit_together_or_alone(connection: &Connection, jobs: &mut Vec<Box<dyn Job>>) {
-    if commit(connection, jobs).is_ok() {
-        jobs.drain(..).for_each(Job::committed);
-        return;
+    /// Does what is ordered, until nobody is left who could order.
+    fn work(&self, orders: &Receiver<Order>) {
+        let mut jobs = Vec::with_capacity(LARGEST_BATCH);
+        while let Ok(order) = orders.recv() {
+            let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut next = Some(order);
+            let mut tidying = None;
+            while let Some(order) = next.take() {
+                self.waiting.fetch_sub(1, Ordering::Relaxed);
+                match order {
+                    Order::Write(job) => jobs.push(job),
+                    Order::Tidy(reply) => tidying = Some(reply),
+                }
+                if tidying.is_none() && jobs.len() < LARGEST_BATCH {
+                    next = orders.try_recv().ok();
+                }
+            }
+            self.commit_together_or_alone(&connection, &mut jobs);
+            if let Some(reply) = tidying {
+                let _ = reply.send(give_room_back(&connection));
+            }
+        }
     }
-    // One of them failed and took the commit with it: each gets a commit of its own.
-    jobs.iter().for_each(|job| job.withdraw());
-    for job in jobs.drain(..) {
-        let mut alone = [job];
-        let outcome = commit(connection, &mut alone);
-        let [job] = alone;
-        match outcome {
-            Ok(()) => job.committed(),
-            Err(error) => {
-                job.withdraw();
-                job.failed(error);
+
+    fn commit_together_or_alone(&self, connection: &Connection, jobs: &mut Vec<Box<dyn Job>>) {
+        let began = Instant::now();
+        let outcome = commit(connection, jobs);
+        let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let usual = self.usual_ns.load(Ordering::Relaxed);
+        self.usual_ns.store(usual / 8 * 7 + took / 8, Ordering::Relaxed);
+        if outcome.is_ok() {
+            jobs.drain(..).for_each(Job::committed);
+            return;
+        }
+        // One of them failed and took the commit with it: each gets a commit of its own.
+        jobs.iter().for_each(|job| job.withdraw());
+        for job in jobs.drain(..) {
+            let mut alone = [job];
+            let outcome = commit(connection, &mut alone);
+            let [job] = alone;
+            match outcome {
+                Ok(()) => job.committed(),
+                Err(error) => {
+                    job.withdraw();
+                    job.failed(error);
+                }
             }
         }
     }

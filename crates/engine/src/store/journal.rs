@@ -1,0 +1,102 @@
+//! The journals of runs: finished steps and what was told, one row for each commit.
+
+use std::collections::BTreeMap;
+
+use ibid_core::RunId;
+use ibid_graph::{Record, StepEvent};
+use rusqlite::{Connection, params};
+
+use super::file::StoreError;
+use crate::nouns::Event;
+
+/// How many rows one look reads at most, so that a long stream does not fill the memory.
+const ROWS_AT_ONCE: usize = 128;
+
+/// Writes a finished step, if there is one, and events, of which the last has the number `last`.
+pub(crate) fn append(
+    connection: &Connection,
+    run: i64,
+    last: u64,
+    record: Option<&Record>,
+    events: &[&StepEvent],
+) -> Result<(), StoreError> {
+    let events = serde_json::to_string(events).map_err(StoreError::damaged)?;
+    let sql = "INSERT INTO journal (run, last, step, node, change, events) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let step = record.map(|record| record.step);
+    let node = record.map(|record| &*record.node);
+    let change = record.map(|record| record.change.as_str());
+    connection.prepare_cached(sql)?.execute(params![run, last, step, node, change, events])?;
+    Ok(())
+}
+
+/// The finished steps of a run, in order.
+pub(crate) fn read_steps(connection: &Connection, run: i64) -> Result<Vec<Record>, StoreError> {
+    let sql = "SELECT step, node, change FROM journal WHERE run = ?1 AND step IS NOT NULL ORDER BY last";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([run], |row| {
+        Ok(Record { step: row.get(0)?, node: row.get::<_, String>(1)?.into(), change: row.get(2)? })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Gives a new run the first steps of another, without what was told of them.
+pub(super) fn copy_steps(connection: &Connection, from: i64, steps: u32, to: i64) -> Result<(), StoreError> {
+    let sql = "INSERT INTO journal (run, last, step, node, change, events)
+               SELECT ?3, step - ?2, step, node, change, '[]' FROM journal WHERE run = ?1 AND step <= ?2";
+    connection.prepare_cached(sql)?.execute(params![from, steps, to])?;
+    Ok(())
+}
+
+/// Forgets the steps of a run, but not what was told.
+pub(super) fn forget_steps(connection: &Connection, run: i64) -> Result<(), StoreError> {
+    let sql =
+        "UPDATE journal SET step = NULL, node = NULL, change = NULL WHERE run = ?1 AND step IS NOT NULL";
+    connection.prepare_cached(sql)?.execute([run])?;
+    Ok(())
+}
+
+/// The number of the last event of a run, 0 if it has none.
+pub(crate) fn last_number(connection: &Connection, run: i64) -> Result<u64, StoreError> {
+    let sql = "SELECT max(0, coalesce(max(last), 0)) FROM journal WHERE run = ?1";
+    Ok(connection.prepare_cached(sql)?.query_row([run], |row| row.get(0))?)
+}
+
+/// Events after a number, in order; perhaps not all of them, but none only if there are none.
+pub(crate) fn read_events(
+    connection: &Connection,
+    key: i64,
+    run: RunId,
+    after: u64,
+) -> Result<Vec<Event>, StoreError> {
+    let sql = "SELECT last, events FROM journal WHERE run = ?1 AND last > ?2 ORDER BY last LIMIT ?3";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params![key, after, ROWS_AT_ONCE])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let last: u64 = row.get(0)?;
+        let events = parse(row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?)?;
+        let first = last + 1 - events.len() as u64;
+        let numbered = (first..).zip(events).map(|(seq, what)| Event { run, seq, what });
+        found.extend(numbered.filter(|event| event.seq > after));
+    }
+    Ok(found)
+}
+
+/// How many attempts at each step were told: the highest number seen, for each step.
+pub(crate) fn attempts_made(connection: &Connection, run: i64) -> Result<BTreeMap<u32, u32>, StoreError> {
+    let mut statement =
+        connection.prepare_cached("SELECT events FROM journal WHERE run = ?1 ORDER BY last")?;
+    let mut rows = statement.query([run])?;
+    let mut highest = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        for event in parse(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)? {
+            let seen = highest.entry(event.step).or_default();
+            *seen = event.attempt.max(*seen);
+        }
+    }
+    Ok(highest)
+}
+
+fn parse(events: &str) -> Result<Vec<StepEvent>, StoreError> {
+    serde_json::from_str(events).map_err(StoreError::damaged)
+}
