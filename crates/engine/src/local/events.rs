@@ -65,8 +65,7 @@ impl Following {
                 return Some((Err(error), self));
             }
             if self.ready.is_empty() {
-                // Nothing more is safe yet, and nothing more will be if the thread was deleted.
-                let (_, heard) = self.live.as_mut().filter(|(log, _)| !log.is_discarded())?;
+                let (_, heard) = self.live.as_mut()?;
                 self.engine.0.halt.run_until_cancelled(heard.changed()).await?.ok()?;
             }
         }
@@ -76,7 +75,10 @@ impl Following {
     async fn catch_up(&mut self) -> Result<(), Error> {
         if let Some((log, heard)) = &mut self.live {
             heard.mark_unchanged();
-            if let Some(found) = log.after(self.last) {
+            if let Some((found, ended)) = log.after(self.last) {
+                if ended {
+                    self.live = None;
+                }
                 self.take(found);
                 return Ok(());
             }

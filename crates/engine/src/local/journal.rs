@@ -160,7 +160,7 @@ mod tests {
             let (own, mut last) = (log.clone(), told);
             tokio::spawn(async move {
                 loop {
-                    let events = own.after(last).unwrap();
+                    let (events, _) = own.after(last).unwrap();
                     events.iter().for_each(|event| witness.emit(event.what.clone()));
                     last = events.last().map_or(last, |event| event.seq);
                     tokio::time::sleep(Duration::from_millis(2)).await;

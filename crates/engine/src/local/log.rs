@@ -91,13 +91,15 @@ impl RunLog {
         self.safe.subscribe()
     }
 
-    /// The safe events after a number, or `None` if they are no longer all at hand.
-    pub(super) fn after(&self, number: u64) -> Option<Vec<Event>> {
+    /// The safe events after a number and whether no further ones will come, or `None` if they are no
+    /// longer all at hand.
+    pub(super) fn after(&self, number: u64) -> Option<(Vec<Event>, bool)> {
         let events = self.events();
         let first = events.safe + 1 - events.at_hand.len() as u64;
         let skipped = (number + 1).checked_sub(first)?;
         let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
-        Some(events.at_hand.iter().skip(skipped).cloned().collect())
+        let found = events.at_hand.iter().skip(skipped).cloned().collect();
+        Some((found, events.ended || self.is_discarded()))
     }
 
     /// Forgets the run: nothing more of it will be written.
