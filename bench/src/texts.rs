@@ -95,7 +95,7 @@ pub(crate) fn journal() -> anyhow::Result<Value> {
         let cpu = before.try_elapsed()?.as_secs_f64() / (f64::from(TURNS) * NODES.len() as f64);
         let resident = memory_bytes("VmRSS")?;
         engine.close().await;
-        let stored = ibid_engine::inspect(&path)?.bytes;
+        let stored = ibid_engine::EngineFile::at(&path).inspect()?.bytes;
 
         let engine = LocalEngine::open(&path, std::iter::empty().collect(), LocalSettings::default()).await?;
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -105,7 +105,7 @@ pub(crate) fn journal() -> anyhow::Result<Value> {
             "cpu_s_per_node": cpu,
             "resident_bytes": resident,
             "stored_bytes": stored,
-            "dropped_bytes": ibid_engine::inspect(&path)?.bytes,
+            "dropped_bytes": ibid_engine::EngineFile::at(&path).inspect()?.bytes,
         }))
     })
 }

@@ -1,1 +1,28 @@
-fn main() {}
+//! Tasks of the repository that are longer than a line.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the terminal is this crate's output")]
+
+mod architecture;
+mod bench;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask TASK
+  architecture   check which crate uses which, and that every file says what lives in it
+  bench-graph    measure the graph core and the local engine beside their references";
+
+fn main() -> ExitCode {
+    let outcome = match std::env::args().nth(1).as_deref() {
+        Some("architecture") => architecture::run(),
+        Some("bench-graph") => bench::graph(),
+        _ => Err(anyhow::anyhow!(USAGE)),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,1 +1,54 @@
-fn main() {}
+//! The binary `ibid`: reads its arguments, runs one command, and says what went wrong.
+
+#![expect(clippy::print_stderr, reason = "the terminal is this crate's output")]
+
+mod arguments;
+mod commands;
+mod config;
+mod nearest;
+mod rehearsal;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::Arguments;
+
+/// Something is wrong with what was asked for; `clap` uses 2 for arguments that it cannot read.
+const FAILED: u8 = 1;
+
+fn main() -> ExitCode {
+    // Missing is fine: the file is for those who want one.
+    let _ = dotenvy::dotenv();
+    let filter = tracing_subscriber::EnvFilter::try_from_env("IBID_LOG");
+    let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    match commands::run(Arguments::parse()) {
+        Ok(code) => code,
+        // Whoever read the output has seen enough, as `| head` does.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {}", told(&error));
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let broken = |cause: &std::io::Error| cause.kind() == std::io::ErrorKind::BrokenPipe;
+    error.downcast_ref::<std::io::Error>().is_some_and(broken)
+}
+
+/// An error with everything underneath it that it does not say itself.
+fn told(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text.push_str("\n  because: ");
+            text.push_str(&cause);
+        }
+    }
+    text
+}

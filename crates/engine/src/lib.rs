@@ -15,6 +15,8 @@ mod store;
 
 pub use engine::{Engine, EventStream};
 pub use error::Error;
-pub use local::{Assistant, Assistants, FileReport, LocalEngine, LocalSettings, TurnProgram, inspect};
+pub use local::{
+    Assistant, Assistants, Conversation, EngineFile, FileReport, LocalEngine, LocalSettings, TurnProgram,
+};
 pub use nouns::{Event, MessageWindow, Run, RunStatus, Submitted, Thread, ThreadPage, Turn, WhenBusy};
 pub use store::StoreError;

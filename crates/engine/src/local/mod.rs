@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use assistants::{Assistant, Assistants, TurnProgram};
-pub use file::{FileReport, inspect};
+pub use file::{Conversation, EngineFile, FileReport};
 pub(crate) use log::RunLog;
 
 use crate::engine::{Engine, EventStream};

@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use ibid_core::{Message, RunId, Scope, Tenant, ThreadId, TurnInput};
 use ibid_engine::{
-    Assistant, Assistants, Engine, Error, LocalEngine, LocalSettings, MessageWindow, StoreError, Turn,
-    inspect,
+    Assistant, Assistants, Engine, EngineFile, Error, LocalEngine, LocalSettings, MessageWindow, StoreError,
+    Turn,
 };
 use ibid_graph::{END, Graph, START, State};
 
@@ -58,6 +58,9 @@ async fn a_second_engine_on_the_same_file_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("engine.db");
     let first = open(&path).await.unwrap();
+    assert!(EngineFile::at(&path).inspect().unwrap().in_use);
+    let deleted = EngineFile::at(&path).delete_thread(&scope(), ThreadId::new()).err();
+    assert!(matches!(deleted, Some(Error::Store(StoreError::Locked { .. }))), "got {deleted:?}");
     let second = open(&path).await.err();
     assert!(matches!(second, Some(Error::Store(StoreError::Locked { .. }))), "got {second:?}");
     first.close().await;
@@ -97,7 +100,7 @@ async fn dropped_steps_give_their_room_back_and_messages_stay() {
     assert_eq!(engine.messages(&scope(), thread, window).await.unwrap().len(), 60);
     engine.close().await;
 
-    let report = inspect(&path).unwrap();
+    let report = EngineFile::at(&path).inspect().unwrap();
     assert!(report.bytes < 200_000, "3 MB of steps were dropped, {} bytes are left", report.bytes);
     assert_eq!((report.threads, report.unfinished, report.damage), (1, 0, Vec::new()));
 }

@@ -1,0 +1,111 @@
+//! What can be typed after `ibid`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use ibid_core::ThreadId;
+
+/// Assistants that answer from documents, cite the page and never lose a conversation.
+#[derive(Debug, Parser)]
+#[command(name = "ibid", version, max_term_width = 100, after_help = AFTER_HELP)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Settings come from ibid.toml, then from the environment (IBID_ENGINE__RETENTION=48h), then from flags.
+`ibid config check` shows each one and where it comes from.
+
+Exit codes: 0 done, 1 failed, 2 the arguments cannot be read.";
+
+/// What every command takes.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// The configuration file [default: ibid.toml in this folder, if there is one]
+    #[arg(long, short, global = true, value_name = "FILE", env = "IBID_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// Set one setting, such as engine.retention=48h; may be given several times
+    #[arg(long, global = true, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
+/// One command.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Ask an assistant and print its answer as it comes
+    Ask(Ask),
+    /// Draw an assistant's graph as a Mermaid flowchart; without a name, list the assistants
+    Graph {
+        /// Name of the assistant
+        name: Option<String>,
+    },
+    /// List, show and delete conversations
+    #[command(subcommand)]
+    Threads(Threads),
+    /// Look at the configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Check that everything that ibid needs is there and sound
+    Doctor,
+}
+
+/// Ask an assistant.
+#[derive(Debug, Args)]
+pub(crate) struct Ask {
+    /// What to ask
+    pub(crate) message: String,
+    /// Which assistant answers
+    #[arg(long, short, default_value = "rehearsal")]
+    pub(crate) assistant: String,
+    /// Go on in this conversation instead of a new one
+    #[arg(long, short)]
+    pub(crate) thread: Option<ThreadId>,
+}
+
+/// What can be done with conversations.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Threads {
+    /// List conversations, the most recent first
+    List {
+        /// How many
+        #[arg(long, short = 'n', default_value_t = 20)]
+        limit: usize,
+        /// Go on after this conversation, the last one of the page before
+        #[arg(long)]
+        after: Option<ThreadId>,
+        /// Print one JSON object for each line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a conversation
+    Show {
+        /// Which conversation
+        thread: ThreadId,
+        /// How many messages, the newest ones
+        #[arg(long, short = 'n', default_value_t = 50)]
+        limit: usize,
+        /// Print one JSON object for each message
+        #[arg(long)]
+        json: bool,
+    },
+    /// Delete a conversation with everything in it
+    Delete {
+        /// Which conversation
+        thread: ThreadId,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
+}
+
+/// What can be done with the configuration.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Check the configuration and show each setting with where it comes from
+    Check,
+    /// Print the reference of all settings as Markdown
+    Reference,
+}

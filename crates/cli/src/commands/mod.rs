@@ -1,0 +1,36 @@
+//! The commands, one file each.
+
+mod ask;
+mod config;
+mod doctor;
+mod graph;
+mod threads;
+
+use std::process::ExitCode;
+
+use ibid_core::{Scope, Tenant};
+
+use crate::arguments::{Arguments, Command, ConfigCommand, Global};
+use crate::config::{self as settings, Loaded};
+
+/// Runs a command.
+pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let global = &arguments.global;
+    match arguments.command {
+        Command::Ask(ask) => ask::run(&load(global)?.config, &ask),
+        Command::Graph { name } => graph::run(name.as_deref()),
+        Command::Threads(command) => threads::run(&load(global)?.config, &command),
+        Command::Config(ConfigCommand::Check) => config::check(&load(global)?),
+        Command::Config(ConfigCommand::Reference) => config::print_reference(),
+        Command::Doctor => doctor::run(load(global)),
+    }
+}
+
+fn load(global: &Global) -> anyhow::Result<Loaded> {
+    settings::load(global.config.as_deref(), std::env::vars(), &global.set)
+}
+
+/// The terminal serves one party: whoever may read the file.
+fn scope() -> Scope {
+    Scope::of(Tenant::local())
+}

@@ -1,0 +1,67 @@
+//! The configuration: what can be set, and what it is set to.
+
+mod duration;
+mod layers;
+mod reference;
+
+use std::path::PathBuf;
+
+use ibid_engine::LocalSettings;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub(crate) use duration::Span;
+pub(crate) use layers::{Loaded, load};
+pub(crate) use reference::reference;
+
+/// Everything that can be set. Each field says what it is for; the reference is made from this.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Config {
+    /// The folder in which ibid keeps everything. It is made if it is not there.
+    pub(crate) data: PathBuf,
+    /// How turns are run.
+    pub(crate) engine: EngineConfig,
+}
+
+/// How turns are run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EngineConfig {
+    /// How long the steps and events of an ended turn are kept. Messages are kept for good.
+    pub(crate) retention: Span,
+    /// How long a stopped step may take to give back what it has.
+    pub(crate) stop_grace: Span,
+    /// How long an event may wait for others before it is written and told. Longer is cheaper.
+    pub(crate) event_delay: Span,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let engine = LocalSettings::default();
+        Self {
+            data: PathBuf::from("ibid-data"),
+            engine: EngineConfig {
+                retention: Span(engine.retention),
+                stop_grace: Span(engine.stop_grace),
+                event_delay: Span(engine.event_delay),
+            },
+        }
+    }
+}
+
+impl Config {
+    /// The file of the local engine.
+    pub(crate) fn engine_file(&self) -> PathBuf {
+        self.data.join("engine.db")
+    }
+
+    /// How the local engine behaves.
+    pub(crate) fn engine_settings(&self) -> LocalSettings {
+        LocalSettings {
+            retention: self.engine.retention.0,
+            stop_grace: self.engine.stop_grace.0,
+            event_delay: self.engine.event_delay.0,
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! An assistant that needs no model: it repeats what it is told, shortened until it fits. It shows
+//! nodes, a bounded cycle, events and durable steps before any document or model is set up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ibid_core::{Message, TurnInput};
+use ibid_engine::{Assistant, Assistants};
+use ibid_graph::{BuildError, Context, END, Graph, NodeError, START, State};
+use serde::{Deserialize, Serialize};
+
+/// How long the answer may be, in letters.
+const FITS: usize = 60;
+
+#[derive(Clone, Serialize)]
+struct Line {
+    heard: String,
+    draft: String,
+    said: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+enum Change {
+    Drafted(String),
+    Said(String),
+}
+
+impl State for Line {
+    type Change = Change;
+
+    fn apply(&mut self, change: Change) {
+        match change {
+            Change::Drafted(draft) => self.draft = draft,
+            Change::Said(said) => self.said = Some(said),
+        }
+    }
+}
+
+impl Line {
+    fn fits(&self) -> bool {
+        self.draft.chars().count() <= FITS
+    }
+}
+
+/// All assistants that ship with the binary.
+pub(crate) fn assistants() -> Result<Assistants, BuildError> {
+    let program = graph()?.program(
+        |input: TurnInput| {
+            let heard: Vec<_> = input.messages.iter().map(|message| message.text.as_str()).collect();
+            Ok(Line { heard: heard.join(" "), draft: String::new(), said: None })
+        },
+        |line: &Line| line.said.as_ref().map(Message::assistant).into_iter().collect(),
+    );
+    Ok([("rehearsal".to_owned(), Assistant::new(program))].into_iter().collect())
+}
+
+fn graph() -> Result<Graph<Line>, BuildError> {
+    Graph::builder("rehearsal")
+        .node("draft", draft)
+        .node("shorten", shorten)
+        .node("say", say)
+        .edge(START, "draft")
+        .branch("draft", next, ["shorten", "say"])
+        .branch("shorten", next, ["shorten", "say"])
+        .at_most("shorten", 3, "say")
+        .edge("say", END)
+        .build()
+}
+
+fn next(line: &Line) -> &'static str {
+    if line.fits() { "say" } else { "shorten" }
+}
+
+async fn draft(line: Arc<Line>, context: Context) -> Result<Change, NodeError> {
+    context.status("writing a draft");
+    Ok(Change::Drafted(line.heard.clone()))
+}
+
+async fn shorten(line: Arc<Line>, context: Context) -> Result<Change, NodeError> {
+    context.status(format!("the draft has more than {FITS} letters, leaving out a third"));
+    let words: Vec<_> = line.draft.split_whitespace().collect();
+    Ok(Change::Drafted(words[..words.len() * 2 / 3].join(" ")))
+}
+
+async fn say(line: Arc<Line>, context: Context) -> Result<Change, NodeError> {
+    context.status("answering");
+    let mut said = String::new();
+    for word in line.draft.split_inclusive(' ') {
+        let pause = tokio::time::sleep(Duration::from_millis(30));
+        if context.cancel().run_until_cancelled(pause).await.is_none() {
+            break;
+        }
+        context.token(word);
+        said.push_str(word);
+    }
+    Ok(Change::Said(said))
+}

@@ -1,0 +1,43 @@
+# What can be done here. `just` alone lists it.
+
+[private]
+default:
+    @just --list --unsorted
+
+# Run ibid from the sources: `just ibid ask "hello"`
+ibid *arguments:
+    cargo run --quiet --package ibid -- {{arguments}}
+
+# Everything that CI checks, in the same order
+verify:
+    bash .ci/run
+
+# All tests
+test *arguments:
+    cargo test --workspace {{arguments}}
+
+# The kill test with 300 kills instead of a sample
+test-crash:
+    IBID_KILLS=300 cargo test --package ibid-engine --test it -- --nocapture crash::nothing
+
+# Format the sources, and accept changed snapshots after you have read them
+fix:
+    cargo fmt
+    INSTA_UPDATE=always cargo test --workspace --quiet
+
+# Lints, as CI runs them
+lint:
+    cargo fmt --check
+    cargo clippy --workspace --all-targets --all-features -- --deny warnings
+
+# Which crate uses which, and whether every file says what lives in it
+architecture:
+    cargo xtask architecture
+
+# Measure the graph core and the local engine beside LangGraph and bare SQLite
+bench-graph:
+    cargo xtask bench-graph
+
+# The settings page, made from the code
+docs-configuration:
+    cargo run --quiet --package ibid -- config reference > docs/configuration.md
