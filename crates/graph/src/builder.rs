@@ -63,10 +63,11 @@ enum Way<S> {
     Branch(Arc<RouteFn<S>>, Vec<String>),
 }
 
-impl<S: State> GraphBuilder<S> {
-    pub(crate) fn new(name: String) -> Self {
-        Self {
-            name,
+impl<S: State> Graph<S> {
+    /// Begins a graph.
+    pub fn builder(name: impl Into<String>) -> GraphBuilder<S> {
+        GraphBuilder {
+            name: name.into(),
             version: 1,
             nodes: Vec::new(),
             exits: Vec::new(),
@@ -75,7 +76,9 @@ impl<S: State> GraphBuilder<S> {
             retries: Vec::new(),
         }
     }
+}
 
+impl<S: State> GraphBuilder<S> {
     /// Declares a version, 1 unless said. Raise it when the records of unfinished runs must not be
     /// continued although they would still fit; such turns then begin again.
     #[must_use]

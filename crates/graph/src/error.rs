@@ -8,6 +8,44 @@ use crate::record::RecordError;
 
 type Source = Box<dyn Error + Send + Sync>;
 
+/// An error told in words, with the error underneath.
+macro_rules! failure {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, thiserror::Error)]
+        #[error("{message}")]
+        pub struct $name {
+            message: String,
+            #[source]
+            source: Option<Source>,
+        }
+
+        impl $name {
+            /// What went wrong, in words.
+            pub fn new(message: impl Into<String>) -> Self {
+                Self { message: message.into(), source: None }
+            }
+
+            /// The error underneath.
+            #[must_use]
+            pub fn caused_by(mut self, source: impl Into<Source>) -> Self {
+                self.source = Some(source.into());
+                self
+            }
+        }
+    };
+}
+
+failure! {
+    /// A node failed and would fail again: the run ends.
+    Terminal
+}
+
+failure! {
+    /// A journal could not read or write.
+    JournalError
+}
+
 /// A node failed in a way that may pass: the runner tries again as the node's retry policy says.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
@@ -40,29 +78,6 @@ impl Retryable {
 
     pub(crate) fn delay(&self) -> Option<Duration> {
         self.after
-    }
-}
-
-/// A node failed and would fail again: the run ends.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub struct Terminal {
-    message: String,
-    #[source]
-    source: Option<Source>,
-}
-
-impl Terminal {
-    /// A lasting failure, in words.
-    pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), source: None }
-    }
-
-    /// The error underneath.
-    #[must_use]
-    pub fn caused_by(mut self, source: impl Into<Source>) -> Self {
-        self.source = Some(source.into());
-        self
     }
 }
 
@@ -168,29 +183,6 @@ pub enum AnswerError {
         /// What is wrong with it.
         source: serde_json::Error,
     },
-}
-
-/// A journal could not read or write.
-#[derive(Debug, thiserror::Error)]
-#[error("the journal failed: {message}")]
-pub struct JournalError {
-    message: String,
-    #[source]
-    source: Option<Source>,
-}
-
-impl JournalError {
-    /// A failure of the journal, in words.
-    pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), source: None }
-    }
-
-    /// The error underneath.
-    #[must_use]
-    pub fn caused_by(mut self, source: impl Into<Source>) -> Self {
-        self.source = Some(source.into());
-        self
-    }
 }
 
 /// Why a step did not end with a change.

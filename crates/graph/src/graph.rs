@@ -6,16 +6,12 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use crate::builder::GraphBuilder;
-use crate::context::{Context, Host};
-use crate::error::{AnswerError, NodeError, RunError, WalkError};
-use crate::journal::Unjournaled;
-use crate::program::{Begin, Program, TypedProgram};
+use crate::context::Context;
+use crate::error::{AnswerError, NodeError};
+use crate::program::Program;
 use crate::retry::RetryPolicy;
-use crate::run::{Ending, run};
 use crate::shape::{Shape, Version};
 use crate::state::State;
-use crate::walk::{TypedCourse, Walk};
 
 /// A graph over the state `S`, checked by [`GraphBuilder::build`].
 pub struct Graph<S: State>(pub(crate) Arc<Parts<S>>);
@@ -66,11 +62,6 @@ impl<S: State> Clone for Graph<S> {
 }
 
 impl<S: State> Graph<S> {
-    /// Begins a graph.
-    pub fn builder(name: impl Into<String>) -> GraphBuilder<S> {
-        GraphBuilder::new(name.into())
-    }
-
     /// The plan of the graph.
     pub fn shape(&self) -> &Shape {
         &self.0.shape
@@ -84,39 +75,6 @@ impl<S: State> Graph<S> {
     /// The graph as a Mermaid flowchart.
     pub fn mermaid(&self) -> String {
         self.0.shape.mermaid()
-    }
-
-    /// The pure part of a run: stands before the first step, with `state` as the beginning.
-    ///
-    /// # Errors
-    /// Fails when a route out of START leaves the graph.
-    pub fn walk(&self, state: S) -> Result<Walk<S>, WalkError> {
-        Walk::new(self.clone(), state)
-    }
-
-    /// Runs the graph to its end in this process and writes nothing down.
-    ///
-    /// # Errors
-    /// Fails when a node fails for good, when the graph asks a person, or when its code contradicts it.
-    pub async fn run(&self, state: S) -> Result<S, RunError> {
-        let mut course = TypedCourse::new(self.walk(state)?, Arc::new(|state: &S| state.clone()));
-        match run(&mut course, &mut Unjournaled, &Host::default()).await? {
-            Ending::Finished => Ok(course.into_state()),
-            Ending::Stopped => Err(RunError::Stopped),
-            Ending::Asked { step, .. } => Err(RunError::Asked { node: step.node.to_string() }),
-        }
-    }
-
-    /// The graph with a beginning and a result, its state hidden: what an engine runs, and what can be
-    /// a node of another graph. `begin` and `finish` must depend on nothing but their arguments.
-    pub fn program<I, O, B, F>(&self, begin: B, finish: F) -> Arc<dyn Program<I, O>>
-    where
-        I: 'static,
-        O: 'static,
-        B: Fn(I) -> Result<S, Begin> + Send + Sync + 'static,
-        F: Fn(&S) -> O + Send + Sync + 'static,
-    {
-        Arc::new(TypedProgram::new(self.clone(), begin, finish))
     }
 }
 

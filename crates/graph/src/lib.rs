@@ -57,6 +57,7 @@ mod run;
 mod shape;
 mod state;
 mod task;
+mod typed;
 mod validate;
 mod walk;
 

@@ -2,17 +2,13 @@
 //! states side by side, and a graph can have one as a node.
 
 use std::error::Error;
-use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::error::{AnswerError, WalkError};
-use crate::graph::Graph;
 use crate::record::{Change, Record, StepRef};
 use crate::shape::Shape;
-use crate::state::State;
 use crate::task::Task;
-use crate::walk::TypedCourse;
 
 /// Why a program cannot begin with an input.
 pub type Begin = Box<dyn Error + Send + Sync>;
@@ -86,36 +82,4 @@ pub enum Next {
     },
     /// The run is over.
     End,
-}
-
-pub(crate) struct TypedProgram<S: State, B, F> {
-    graph: Graph<S>,
-    begin: B,
-    finish: Arc<F>,
-}
-
-impl<S: State, B, F> TypedProgram<S, B, F> {
-    pub(crate) fn new(graph: Graph<S>, begin: B, finish: F) -> Self {
-        Self { graph, begin, finish: Arc::new(finish) }
-    }
-}
-
-impl<S, I, O, B, F> Program<I, O> for TypedProgram<S, B, F>
-where
-    S: State,
-    I: 'static,
-    O: 'static,
-    B: Fn(I) -> Result<S, Begin> + Send + Sync,
-    F: Fn(&S) -> O + Send + Sync + 'static,
-{
-    fn shape(&self) -> &Shape {
-        self.graph.shape()
-    }
-
-    fn start(&self, input: I) -> Result<Box<dyn Course<O>>, WalkError> {
-        let state = (self.begin)(input)
-            .map_err(|source| WalkError::Begin { graph: self.shape().name.clone(), source })?;
-        let finish = self.finish.clone();
-        Ok(Box::new(TypedCourse::new(self.graph.walk(state)?, finish)))
-    }
 }

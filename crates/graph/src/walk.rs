@@ -45,17 +45,27 @@ pub struct Walk<S: State> {
     inner: Option<Box<dyn Course<S::Change>>>,
 }
 
-impl<S: State> Walk<S> {
-    pub(crate) fn new(graph: Graph<S>, state: S) -> Result<Self, WalkError> {
-        let visits = vec![0; graph.0.nodes.len()];
-        let mut walk = Self { graph, state: Arc::new(state), at: Target::End, visits, steps: 0, inner: None };
+impl<S: State> Graph<S> {
+    /// The pure part of a run: stands before the first step, with `state` as the beginning.
+    ///
+    /// # Errors
+    /// Fails when a route out of START leaves the graph.
+    pub fn walk(&self, state: S) -> Result<Walk<S>, WalkError> {
+        let (graph, visits) = (self.clone(), vec![0; self.0.nodes.len()]);
+        let mut walk = Walk { graph, state: Arc::new(state), at: Target::End, visits, steps: 0, inner: None };
         walk.leave(None)?;
         Ok(walk)
     }
+}
 
+impl<S: State> Walk<S> {
     /// The state as it is now.
     pub fn state(&self) -> &S {
         &self.state
+    }
+
+    pub(crate) fn into_state(self) -> S {
+        Arc::unwrap_or_clone(self.state)
     }
 
     /// What comes next.
@@ -213,58 +223,4 @@ impl<S: State> Walk<S> {
 
 fn path<S: State>(outer: &Node<S>, inner: &StepRef) -> Arc<str> {
     format!("{}/{}", outer.name, inner.node).into()
-}
-
-/// A walk with its state hidden.
-pub(crate) struct TypedCourse<S: State, F: ?Sized> {
-    walk: Walk<S>,
-    finish: Arc<F>,
-}
-
-impl<S: State, F: ?Sized> TypedCourse<S, F> {
-    pub(crate) fn new(walk: Walk<S>, finish: Arc<F>) -> Self {
-        Self { walk, finish }
-    }
-
-    pub(crate) fn into_state(self) -> S {
-        Arc::unwrap_or_clone(self.walk.state)
-    }
-}
-
-impl<S, O, F> Course<O> for TypedCourse<S, F>
-where
-    S: State,
-    F: Fn(&S) -> O + Send + Sync + ?Sized,
-{
-    fn next(&self) -> Next {
-        self.walk.next()
-    }
-
-    fn task(&self) -> Option<Task> {
-        self.walk.task()
-    }
-
-    fn answer(&self, answer: &Value) -> Result<Change, AnswerError> {
-        self.walk.answer(answer)
-    }
-
-    fn apply(&mut self, change: Change) -> Result<(), WalkError> {
-        self.walk.apply(change)
-    }
-
-    fn replay(&mut self, record: &Record) -> Result<(), WalkError> {
-        self.walk.replay(record)
-    }
-
-    fn decode(&self, json: &str) -> Result<Change, serde_json::Error> {
-        self.walk.decode(json)
-    }
-
-    fn state(&self) -> Result<Value, serde_json::Error> {
-        serde_json::to_value(self.walk.state())
-    }
-
-    fn output(&self) -> O {
-        (self.finish)(&self.walk.state)
-    }
 }

@@ -1,31 +1,16 @@
 //! How a turn comes to rest: one commit for its messages, its status, its last event, and the start of
 //! the turn that waits behind it.
 
-use ibid_core::Message;
 use ibid_graph::{Kind, StepEvent};
 use rusqlite::Connection;
 use serde_json::Value;
 
 use super::LocalEngine;
 use super::assistants::Assistants;
-use super::journal::Unsettled;
 use super::live::LiveRun;
-use super::submit::encode;
-use super::turn::Started;
+use super::work::{Outcome, Started};
 use crate::nouns::RunStatus;
-use crate::store::{self, Batch, RunRow, Stopping, StoreError};
-
-/// How far a turn came.
-pub(super) enum Outcome {
-    /// It reached its end and says this; its last step may not be written down yet.
-    Done(Vec<Message>, Option<Unsettled>),
-    /// It was stopped and had this; its last step may not be written down yet.
-    Stopped(Vec<Message>, Option<Unsettled>),
-    /// It failed.
-    Failed(String),
-    /// It waits for a person.
-    Asked { step: u32, question: Value },
-}
+use crate::store::{self, Batch, RunRow, Stopping, StoreError, encode_all};
 
 impl LocalEngine {
     pub(super) async fn conclude(
@@ -44,7 +29,7 @@ impl LocalEngine {
             Outcome::Stopped(said, unsettled) => (RunStatus::Stopped, said, unsettled, None),
         };
         tracing::info!(status = status.as_str(), error = error.as_deref(), "the turn ended");
-        let said = encode(&said)?;
+        let said = encode_all(&said)?;
         let (key, run, thread) = (turn.key, turn.run, turn.thread_key);
         let (log, assistants) = (live.log.clone(), self.0.assistants.clone());
         let end = move |connection: &Connection| {

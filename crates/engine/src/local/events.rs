@@ -10,11 +10,10 @@ use ibid_graph::Kind;
 use tokio::sync::watch;
 
 use super::LocalEngine;
-use super::log::RunLog;
 use crate::engine::EventStream;
 use crate::error::Error;
 use crate::nouns::Event;
-use crate::store;
+use crate::store::{self, RunLog};
 
 struct Following {
     engine: LocalEngine,

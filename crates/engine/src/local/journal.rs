@@ -9,8 +9,7 @@ use ibid_graph::{
 };
 use serde_json::Value;
 
-use super::log::RunLog;
-use crate::store::{Batch, Writer};
+use crate::store::{Batch, RunLog, Writer};
 
 /// What is written down of one run, and where the rest goes.
 pub(super) struct LocalJournal {
@@ -120,9 +119,8 @@ mod tests {
     use ibid_core::RunId;
     use ibid_graph::{EventSink, conformance};
 
-    use super::super::log::{Sink, Unwritten};
     use super::*;
-    use crate::store::{Readers, attempts_made, last_number, open_for_writing, read_steps};
+    use crate::store::{Readers, Sink, Unwritten, attempts_made, last_number, open_for_writing, read_steps};
 
     /// Journals in a real file, opened anew for each run as an engine does after a crash.
     struct InFile {

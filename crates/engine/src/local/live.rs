@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ibid_core::{RunId, Tenant};
 use tokio_util::sync::CancellationToken;
 
-use super::log::RunLog;
-use crate::store::Stopping;
+use crate::store::{RunLog, Stopping};
 
 /// What this process holds of a run that has not ended.
 #[derive(Clone)]

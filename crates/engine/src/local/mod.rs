@@ -1,16 +1,17 @@
 //! The engine for one machine: turns run on tokio, everything that matters stands in one SQLite file.
 
 mod assistants;
+mod control;
 mod ending;
 mod events;
 mod file;
 mod journal;
 mod live;
-mod log;
 mod reading;
 mod submit;
 mod sweep;
 mod turn;
+mod work;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,14 +28,12 @@ use tokio_util::task::TaskTracker;
 
 pub use assistants::{Assistant, Assistants, TurnProgram};
 pub use file::{Conversation, EngineFile, FileReport};
-pub(crate) use log::RunLog;
 
 use crate::engine::{Engine, EventStream};
 use crate::error::Error;
 use crate::nouns::{MessageWindow, Run, Submitted, Thread, ThreadPage, Turn};
-use crate::store::{self, Lock, Readers, StoreError, Writer};
+use crate::store::{self, Lock, Readers, StoreError, Unwritten, Writer};
 use live::Live;
-use log::Unwritten;
 
 /// How a local engine behaves.
 #[derive(Debug, Clone)]

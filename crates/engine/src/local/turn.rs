@@ -4,55 +4,22 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ibid_core::{Message, RunId, ThreadId, TurnInput};
+use ibid_core::{Message, TurnInput};
 use ibid_graph::{
     Course, Ending, Host, Kind, RunError, StepError, StepEvent, Version, WalkError, run_unsettled,
 };
-use serde_json::{Map, Value};
 use tracing::Instrument;
 
 use super::LocalEngine;
-use super::ending::Outcome;
 use super::journal::LocalJournal;
 use super::live::LiveRun;
-use super::log::Sink;
 use super::reading::read_turn;
+use super::work::{Input, Outcome, Started};
 use crate::error::Error;
-use crate::store::{self, Batch, RunRow, StoreError};
+use crate::store::{self, Batch, Sink, StoreError};
 
 /// How long to wait before a turn is taken up again when the store failed, at most.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-
-/// A turn that has been started, in this process or an earlier one.
-pub(super) struct Started {
-    pub(super) key: i64,
-    pub(super) run: RunId,
-    pub(super) thread_key: i64,
-    pub(super) thread: ThreadId,
-    pub(super) assistant: String,
-    pub(super) input: Input,
-}
-
-/// Where the input of a turn is.
-pub(super) enum Input {
-    /// Here, except for the history.
-    Here { messages: Vec<Message>, options: Map<String, Value>, history: Range<i64> },
-    /// In the file, perhaps with steps.
-    Stored(Box<RunRow>),
-}
-
-impl From<RunRow> for Started {
-    fn from(row: RunRow) -> Self {
-        Self {
-            key: row.key,
-            run: row.id,
-            thread_key: row.thread_key,
-            thread: row.thread,
-            assistant: row.graph.clone(),
-            input: Input::Stored(Box::new(row)),
-        }
-    }
-}
 
 type TurnCourse = Box<dyn Course<Vec<Message>>>;
 

@@ -1,7 +1,9 @@
-//! One SQLite file: one writer that shares commits, any number of readers, and the statements.
+//! One SQLite file: one writer that shares commits, any number of readers, the growing journals of
+//! unfinished runs, and the statements.
 
 mod file;
 mod journal;
+mod log;
 mod readers;
 mod rows;
 mod runs;
@@ -10,9 +12,10 @@ mod writer;
 
 pub use file::StoreError;
 pub(crate) use file::{Lock, open_for_writing, quick_check, schema_version, size_bytes};
-pub(crate) use journal::{append, attempts_made, last_number, read_events, read_steps};
+pub(crate) use journal::{attempts_made, last_number, read_events, read_steps};
+pub(crate) use log::{RunLog, Sink, Unwritten};
 pub(crate) use readers::Readers;
-pub(crate) use rows::{NewRun, RunRow, Stopping, now_ms};
+pub(crate) use rows::{NewRun, RunRow, Stopping, encode, encode_all, now_ms};
 pub(crate) use runs::*;
 pub(crate) use threads::*;
 pub(crate) use writer::{Batch, Writer};

@@ -5,7 +5,9 @@ use std::time::{Duration, SystemTime};
 use ibid_core::{RunId, ThreadId};
 use rusqlite::Row;
 use rusqlite::types::Type;
+use serde::Serialize;
 
+use super::file::StoreError;
 use crate::nouns::{Run, RunStatus};
 
 /// How a run is to end once it was told to.
@@ -113,6 +115,16 @@ pub(crate) struct NewRun<'a> {
     pub(crate) version: &'a str,
     pub(crate) options: &'a str,
     pub(crate) idempotency: Option<&'a str>,
+}
+
+/// A value as it is stored.
+pub(crate) fn encode(value: &impl Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(StoreError::damaged)
+}
+
+/// Values as they are stored, each by itself.
+pub(crate) fn encode_all<T: Serialize>(values: &[T]) -> Result<Vec<String>, StoreError> {
+    values.iter().map(encode).collect()
 }
 
 pub(crate) fn now_ms() -> i64 {

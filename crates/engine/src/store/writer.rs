@@ -11,7 +11,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
 
 use super::file::{StoreError, give_room_back};
-use crate::local::RunLog;
+use super::log::RunLog;
 
 /// The most that shares one commit.
 const LARGEST_BATCH: usize = 512;

@@ -10,15 +10,16 @@ use ibid_graph::{EventSink, Kind, Record, StepEvent};
 use rusqlite::Connection;
 use tokio::sync::{Notify, watch};
 
+use super::file::StoreError;
+use super::journal::append;
 use crate::nouns::Event;
-use crate::store::{self, StoreError};
 
 /// How many events are kept at hand for listeners. Who is further behind reads the file.
 const AT_HAND: usize = 64;
 
 /// Runs with events that wait for a commit.
 #[derive(Default)]
-pub(super) struct Unwritten {
+pub(crate) struct Unwritten {
     logs: Mutex<Vec<Arc<RunLog>>>,
     some: Notify,
 }
@@ -30,12 +31,12 @@ impl Unwritten {
     }
 
     /// Waits until there are some.
-    pub(super) async fn some(&self) {
+    pub(crate) async fn some(&self) {
         self.some.notified().await;
     }
 
     /// Takes them all.
-    pub(super) fn take(&self) -> Vec<Arc<RunLog>> {
+    pub(crate) fn take(&self) -> Vec<Arc<RunLog>> {
         let mut logs = std::mem::take(&mut *self.logs.lock().unwrap_or_else(PoisonError::into_inner));
         logs.retain(|log| log.unlist());
         logs
@@ -75,25 +76,25 @@ struct Events {
 
 impl RunLog {
     /// The journal of a run whose events up to `safe` are stored.
-    pub(super) fn new(run: RunId, key: i64, safe: u64, unwritten: Arc<Unwritten>) -> Arc<Self> {
+    pub(crate) fn new(run: RunId, key: i64, safe: u64, unwritten: Arc<Unwritten>) -> Arc<Self> {
         let events = Mutex::new(Events { safe, ..Events::default() });
         let safe = watch::Sender::new(safe);
         Arc::new(Self { run, key, unwritten, safe, discarded: AtomicBool::new(false), events })
     }
 
     /// The key of the run.
-    pub(super) fn key(&self) -> i64 {
+    pub(crate) fn key(&self) -> i64 {
         self.key
     }
 
     /// Tells when more becomes safe.
-    pub(super) fn listen(&self) -> watch::Receiver<u64> {
+    pub(crate) fn listen(&self) -> watch::Receiver<u64> {
         self.safe.subscribe()
     }
 
     /// The safe events after a number and whether no further ones will come, or `None` if they are no
     /// longer all at hand.
-    pub(super) fn after(&self, number: u64) -> Option<(Vec<Event>, bool)> {
+    pub(crate) fn after(&self, number: u64) -> Option<(Vec<Event>, bool)> {
         let events = self.events();
         let first = events.safe + 1 - events.at_hand.len() as u64;
         let skipped = (number + 1).checked_sub(first)?;
@@ -103,7 +104,7 @@ impl RunLog {
     }
 
     /// Forgets the run: nothing more of it will be written.
-    pub(super) fn discard(&self) {
+    pub(crate) fn discard(&self) {
         self.discarded.store(true, Ordering::Relaxed);
         self.safe.send_modify(|_| {});
     }
@@ -114,7 +115,7 @@ impl RunLog {
     }
 
     /// Adds an event.
-    pub(super) fn add(self: &Arc<Self>, event: StepEvent) {
+    pub(crate) fn add(self: &Arc<Self>, event: StepEvent) {
         let mut events = self.events();
         if events.ended {
             return;
@@ -153,7 +154,7 @@ impl RunLog {
             return Ok(());
         }
         let number = events.safe + events.written as u64 + told.len() as u64;
-        store::append(connection, self.key, number, record, &told)?;
+        append(connection, self.key, number, record, &told)?;
         events.written = events.pending.len();
         events.last_written = events.last.is_some();
         Ok(())
@@ -202,7 +203,7 @@ impl RunLog {
 }
 
 /// Hands the events of nodes to the journal of their run.
-pub(super) struct Sink(pub(super) Arc<RunLog>);
+pub(crate) struct Sink(pub(crate) Arc<RunLog>);
 
 impl EventSink for Sink {
     fn emit(&self, event: StepEvent) {

@@ -1,0 +1,52 @@
+//! What a turn is taken up with, and how far it came.
+
+use std::ops::Range;
+
+use ibid_core::{Message, RunId, ThreadId};
+use serde_json::{Map, Value};
+
+use super::journal::Unsettled;
+use crate::store::RunRow;
+
+/// A turn that has been started, in this process or an earlier one.
+pub(super) struct Started {
+    pub(super) key: i64,
+    pub(super) run: RunId,
+    pub(super) thread_key: i64,
+    pub(super) thread: ThreadId,
+    pub(super) assistant: String,
+    pub(super) input: Input,
+}
+
+/// Where the input of a turn is.
+pub(super) enum Input {
+    /// Here, except for the history.
+    Here { messages: Vec<Message>, options: Map<String, Value>, history: Range<i64> },
+    /// In the file, perhaps with steps.
+    Stored(Box<RunRow>),
+}
+
+impl From<RunRow> for Started {
+    fn from(row: RunRow) -> Self {
+        Self {
+            key: row.key,
+            run: row.id,
+            thread_key: row.thread_key,
+            thread: row.thread,
+            assistant: row.graph.clone(),
+            input: Input::Stored(Box::new(row)),
+        }
+    }
+}
+
+/// How far a turn came.
+pub(super) enum Outcome {
+    /// It reached its end and says this; its last step may not be written down yet.
+    Done(Vec<Message>, Option<Unsettled>),
+    /// It was stopped and had this; its last step may not be written down yet.
+    Stopped(Vec<Message>, Option<Unsettled>),
+    /// It failed.
+    Failed(String),
+    /// It waits for a person.
+    Asked { step: u32, question: Value },
+}
