@@ -1,7 +1,8 @@
--- Conversations, their turns, and the journals of the turns.
+-- Conversations, their turns, and the journals of the turns. Keys are never used twice, so that who
+-- still holds the key of something deleted finds nothing, and not a stranger's.
 
 CREATE TABLE threads (
-    key        INTEGER PRIMARY KEY,
+    key        INTEGER PRIMARY KEY AUTOINCREMENT,
     id         BLOB    NOT NULL UNIQUE,
     tenant     TEXT    NOT NULL,
     title      TEXT    NOT NULL,
@@ -9,7 +10,7 @@ CREATE TABLE threads (
     created_ms INTEGER NOT NULL,
     updated_ms INTEGER NOT NULL
 );
-CREATE INDEX threads_by_update ON threads (tenant, updated_ms, key);
+CREATE INDEX threads_by_update ON threads (tenant, updated_ms, id);
 
 CREATE TABLE messages (
     thread   INTEGER NOT NULL,
@@ -20,7 +21,7 @@ CREATE TABLE messages (
 CREATE UNIQUE INDEX messages_by_position ON messages (thread, position);
 
 CREATE TABLE runs (
-    key          INTEGER PRIMARY KEY,
+    key          INTEGER PRIMARY KEY AUTOINCREMENT,
     id           BLOB    NOT NULL UNIQUE,
     thread       INTEGER NOT NULL,
     graph        TEXT    NOT NULL,

@@ -18,5 +18,7 @@ pub use error::Error;
 pub use local::{
     Assistant, Assistants, Conversation, EngineFile, FileReport, LocalEngine, LocalSettings, TurnProgram,
 };
-pub use nouns::{Event, MessageWindow, Run, RunStatus, Submitted, Thread, ThreadPage, Turn, WhenBusy};
+pub use nouns::{
+    Event, MessageWindow, Run, RunStatus, Submitted, Thread, ThreadPage, ThreadPlace, Turn, WhenBusy,
+};
 pub use store::StoreError;

@@ -151,11 +151,26 @@ pub struct Thread {
     pub updated: SystemTime,
 }
 
+/// A thread's place in the list when it was read. It stays where it was although the thread may be used
+/// again or deleted, so that going on from it neither repeats nor leaves out others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadPlace {
+    pub(crate) updated: SystemTime,
+    pub(crate) id: ThreadId,
+}
+
+impl Thread {
+    /// Its place in the list.
+    pub fn place(&self) -> ThreadPlace {
+        ThreadPlace { updated: self.updated, id: self.id }
+    }
+}
+
 /// Which threads to list: the most recent first.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadPage {
-    /// Go on after this one, the last of the page before.
-    pub after: Option<ThreadId>,
+    /// Go on after this place, that of the last thread of the page before.
+    pub after: Option<ThreadPlace>,
     /// How many.
     pub limit: usize,
 }

@@ -196,10 +196,18 @@ impl<S: State> GraphBuilder<S> {
         let settings = self.bounds.iter().map(|(name, _)| ("a bound", name));
         let settings = settings.chain(self.time_limits.iter().map(|(name, _)| ("a time limit", name)));
         let settings = settings.chain(self.retries.iter().map(|(name, _)| ("a retry policy", name)));
-        settings
-            .filter(|(_, name)| !self.nodes.iter().any(|(node, ..)| node == *name))
-            .map(|(what, name)| Problem::Unknown { what: what.to_owned(), name: name.clone() })
-            .collect()
+        let mut problems = Vec::new();
+        for (what, name) in settings {
+            let kind = self.nodes.iter().find(|(node, ..)| node == name).map(|(.., kind)| kind);
+            match kind {
+                None => problems.push(Problem::Unknown { what: what.to_owned(), name: name.clone() }),
+                Some(ShapeKind::Ask | ShapeKind::Graph(_)) if what != "a bound" => {
+                    problems.push(Problem::NoWork { what: what.to_owned(), node: name.clone() });
+                }
+                Some(_) => {}
+            }
+        }
+        problems
     }
 
     fn exit_problems(&self) -> Vec<Problem> {
@@ -217,8 +225,9 @@ impl<S: State> GraphBuilder<S> {
     }
 
     fn shape(&self) -> Shape {
-        let bound =
-            |name: &str| self.bounds.iter().find(|(node, _)| node == name).map(|(_, bound)| bound.clone());
+        let bound = |name: &str| {
+            self.bounds.iter().rev().find(|(node, _)| node == name).map(|(_, bound)| bound.clone())
+        };
         let nodes = self.nodes.iter().map(|(name, _, kind)| ShapeNode {
             name: name.clone(),
             kind: kind.clone(),

@@ -129,7 +129,7 @@ pub enum WalkError {
         target: String,
     },
     /// The record belongs to another node than the one whose turn it is.
-    #[error("step {step} was recorded for `{recorded}`, but the graph is at `{expected}`")]
+    #[error("step {step} was recorded for `{recorded}`, but the graph is at `{expected}`, step {at}")]
     OtherNode {
         /// Number of the step.
         step: u32,
@@ -137,6 +137,8 @@ pub enum WalkError {
         recorded: String,
         /// The node that the graph would run.
         expected: String,
+        /// Number of the step that the graph would run.
+        at: u32,
     },
     /// The recorded change is not one that this state knows.
     #[error("the recorded change of step {step} (`{node}`) does not fit the state any more")]

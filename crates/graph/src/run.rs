@@ -67,7 +67,10 @@ pub async fn run_unsettled<O>(
             }
             continue;
         }
-        let Next::Ask { step, question } = course.next() else { return Ok(Ending::Finished) };
+        let Next::Ask { step, question } = course.next() else {
+            // A node that was stopped may have been the last one; what it gave back is not the whole.
+            return Ok(if host.cancel.is_cancelled() { Ending::Stopped } else { Ending::Finished });
+        };
         match journal.ask(&step, &question).await.map_err(StepError::from)? {
             Asked::Waiting if host.cancel.is_cancelled() => return Ok(Ending::Stopped),
             Asked::Waiting => return Ok(Ending::Asked { step, question }),

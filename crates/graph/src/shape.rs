@@ -67,7 +67,16 @@ pub struct ShapeEdge {
 impl Shape {
     /// The version of this plan, which a run remembers.
     pub fn version(&self) -> Version {
-        Version { declared: self.declared_version, fingerprint: fnv1a(&format!("{self:?}")) }
+        Version { declared: self.declared(), fingerprint: fnv1a(&format!("{self:?}")) }
+    }
+
+    /// What is declared, with the graphs inside. Versions are only ever raised, so their sum tells.
+    fn declared(&self) -> u32 {
+        let inner = self.nodes.iter().filter_map(|node| match &node.kind {
+            ShapeKind::Graph(inner) => Some(inner.declared()),
+            ShapeKind::Work | ShapeKind::Ask => None,
+        });
+        self.declared_version.saturating_add(inner.fold(0, u32::saturating_add))
     }
 
     /// Where a step may lead from `from`, with redirections of bounded nodes.
@@ -93,7 +102,8 @@ impl Shape {
 /// Which plan a run was begun with: what the author declared, and a fingerprint of the shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version {
-    /// Raised by the author when old records must not be continued.
+    /// Raised by the author when old records must not be continued; that of the graph and of the graphs
+    /// inside it, added up.
     pub declared: u32,
     /// Changes with any name, edge or bound.
     pub fingerprint: u64,

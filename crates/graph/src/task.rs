@@ -89,7 +89,8 @@ impl Task {
 
     /// One attempt; `None` when it was stopped and did not come back within the grace.
     async fn attempt(&self, context: Context, host: &Host) -> Option<Result<Change, NodeError>> {
-        let work = AssertUnwindSafe((self.call)(context)).catch_unwind().map(|caught| {
+        let work = async { (self.call)(context).await };
+        let work = AssertUnwindSafe(work).catch_unwind().map(|caught| {
             caught
                 .unwrap_or_else(|panic| Err(Terminal::new(format!("it panicked: {}", told(&*panic))).into()))
         });

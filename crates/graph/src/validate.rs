@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::shape::{END, START, Shape};
 
-/// Everything that is wrong with a graph, at once.
+/// What is wrong with a graph: as much as can be told at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildError {
     /// Name of the graph.
@@ -61,6 +61,14 @@ pub enum Problem {
     /// A cycle that nothing bounds.
     #[error("the cycle {0} has no bound; give one of its nodes `at_most`")]
     UnboundedCycle(String),
+    /// A setting for work on a node that does none itself.
+    #[error("`{node}` has {what}, but it does no work itself")]
+    NoWork {
+        /// Which setting.
+        what: String,
+        /// The node.
+        node: String,
+    },
     /// A bound of zero visits.
     #[error("`{0}` is bounded to no visit at all")]
     BoundOfZero(String),

@@ -153,6 +153,7 @@ impl<S: State> Walk<S> {
                 step: record.step,
                 recorded: record.node.to_string(),
                 expected: expected.node.to_string(),
+                at: expected.number,
             });
         }
         let change = self.decode(&record.change).map_err(|source| WalkError::Change {

@@ -9,7 +9,7 @@ use ibid_core::{Message, RunId, ThreadId};
 use ibid_engine::{Engine, LocalEngine, Turn};
 use ibid_graph::Kind;
 
-use super::scope;
+use super::{printable, scope};
 use crate::arguments::Ask;
 use crate::config::Config;
 use crate::nearest::hint;
@@ -50,9 +50,9 @@ async fn print_answer(engine: &LocalEngine, run: RunId) -> anyhow::Result<ExitCo
         };
         let Some(event) = event else { return Ok(ExitCode::SUCCESS) };
         match event?.what.kind {
-            Kind::Status { text } => eprintln!("· {text}"),
+            Kind::Status { text } => eprintln!("· {}", printable(&text)),
             Kind::Token { text } => {
-                write!(std::io::stdout(), "{text}")?;
+                write!(std::io::stdout(), "{}", printable(&text))?;
                 std::io::stdout().flush()?;
             }
             Kind::Retrying { error, after_ms } => eprintln!("· {error}; again in {after_ms} ms"),

@@ -30,6 +30,11 @@ fn load(global: &Global) -> anyhow::Result<Loaded> {
     settings::load(global.config.as_deref(), std::env::vars(), &global.set)
 }
 
+/// What others wrote must not steer the terminal.
+fn printable(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control() || "\n\t".contains(*letter)).collect()
+}
+
 /// The terminal serves one party: whoever may read the file.
 fn scope() -> Scope {
     Scope::of(Tenant::local())

@@ -9,7 +9,7 @@ use ibid_core::{Role, ThreadId};
 use ibid_engine::{Conversation, EngineFile, MessageWindow, RunStatus, Thread, ThreadPage};
 use serde_json::json;
 
-use super::scope;
+use super::{printable, scope};
 use crate::arguments::Threads;
 use crate::config::Config;
 
@@ -37,6 +37,8 @@ pub(super) fn run(config: &Config, command: &Threads) -> anyhow::Result<ExitCode
 
 fn list(file: &EngineFile, limit: usize, after: Option<ThreadId>, json: bool) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
+    let none = MessageWindow { before: None, limit: 0 };
+    let after = after.map(|id| anyhow::Ok(file.thread(&scope(), id, none)?.thread.place())).transpose()?;
     let threads = file.threads(&scope(), ThreadPage { after, limit })?;
     if json {
         for thread in &threads {
@@ -131,11 +133,6 @@ fn described(thread: &Thread) -> serde_json::Value {
         "created": second(thread.created),
         "updated": second(thread.updated),
     })
-}
-
-/// What others wrote must not steer the terminal.
-fn printable(text: &str) -> String {
-    text.chars().filter(|letter| !letter.is_control() || *letter == '\n').collect()
 }
 
 fn second(time: SystemTime) -> String {

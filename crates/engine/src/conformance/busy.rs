@@ -1,5 +1,7 @@
 //! Two turns at once on one thread: wait, refuse, interrupt, roll back.
 
+use ibid_graph::Kind;
+
 use super::{Play, Subject};
 use crate::{Error, RunStatus, Turn, WhenBusy};
 
@@ -8,6 +10,7 @@ pub(super) async fn check(subject: &dyn Subject) {
     a_second_turn_can_be_refused(subject).await;
     an_interrupting_turn_goes_first_and_keeps_what_the_other_had(subject).await;
     a_turn_that_rolls_back_forgets_the_other(subject).await;
+    a_rollback_wins_however_far_the_other_came(subject).await;
     a_turn_that_waits_for_a_person_can_be_interrupted(subject).await;
     a_queued_turn_can_be_stopped(subject).await;
     threads_do_not_wait_for_each_other(subject).await;
@@ -30,6 +33,8 @@ async fn a_second_turn_waits_for_the_first(subject: &dyn Subject) {
     for run in [first, second, third] {
         assert_eq!(play.ended(run).await, RunStatus::Done);
     }
+    let second = play.events(second, 0).await;
+    assert!(second.iter().all(|event| event.what.kind != Kind::Resumed), "it was never left");
     let expected = ["wait 1", "heard wait 1", "two", "heard two after 2", "three", "heard three after 2"];
     assert_eq!(play.conversation().await, expected);
 }
@@ -72,10 +77,22 @@ async fn a_turn_that_rolls_back_forgets_the_other(subject: &dyn Subject) {
     assert!(play.engine.steps(&play.scope, first).await.expect("the run is known").is_empty());
 }
 
+async fn a_rollback_wins_however_far_the_other_came(subject: &dyn Subject) {
+    let play = Play::begin(subject, "rollback-last").await;
+    let first = play.say("linger").await;
+    play.until(first, |kind| matches!(kind, Kind::Token { text } if text == "last words")).await;
+    let second = play.submit(when_busy(play.turn("instead"), WhenBusy::Rollback)).await;
+    assert_eq!(play.ended(first).await, RunStatus::RolledBack);
+    assert_eq!(play.ended(second).await, RunStatus::Done);
+    assert_eq!(play.conversation().await, ["instead", "heard instead after 0"]);
+    let forked = play.engine.fork(&play.scope, first, 0).await;
+    assert!(matches!(forked, Err(Error::NoSuchStep { .. })), "what was forgotten cannot be forked");
+}
+
 async fn a_turn_that_waits_for_a_person_can_be_interrupted(subject: &dyn Subject) {
     let play = Play::begin(subject, "interrupt-waiting").await;
     let first = play.say("ask").await;
-    play.until(first, |kind| matches!(kind, ibid_graph::Kind::Asked { .. })).await;
+    play.until(first, |kind| matches!(kind, Kind::Asked { .. })).await;
     let second = play.submit(when_busy(play.turn("never mind"), WhenBusy::Interrupt)).await;
     assert_eq!(play.ended(first).await, RunStatus::Stopped);
     assert_eq!(play.ended(second).await, RunStatus::Done);

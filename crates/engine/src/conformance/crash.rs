@@ -11,6 +11,7 @@ pub(super) async fn check(subject: &dyn Subject) {
     queued_turns_survive_a_kill(subject).await;
     a_stop_survives_a_kill(subject).await;
     new_code_that_still_fits_goes_on(subject).await;
+    a_waiting_turn_that_no_longer_fits_asks_again(subject).await;
     steps_that_no_longer_fit_begin_again_and_say_so(subject, "declared", 2, "the graph is now version 2")
         .await;
     steps_that_no_longer_fit_begin_again_and_say_so(subject, "reshaped", 3, "the graph is at `greet`").await;
@@ -71,6 +72,20 @@ async fn new_code_that_still_fits_goes_on(subject: &dyn Subject) {
     let second = play.say("again").await;
     assert_eq!(play.ended(second).await, RunStatus::Done);
     assert_eq!(play.stage.performed(second), ["greet", "hear", "think", "close"], "old threads get new code");
+}
+
+async fn a_waiting_turn_that_no_longer_fits_asks_again(subject: &dyn Subject) {
+    let mut play = Play::begin(subject, "waiting-changed").await;
+    let run = play.say("ask").await;
+    play.until(run, |kind| matches!(kind, Kind::Asked { .. })).await;
+    play.kill_and_reopen(2).await;
+    let restarted = play.until(run, |kind| matches!(kind, Kind::Restarted { .. })).await;
+    let stream = play.engine.events(&play.scope, run, restarted.seq).await.expect("there are events");
+    let asked =
+        stream.any(|event| async { matches!(event.expect("it can be read").what.kind, Kind::Asked { .. }) });
+    assert!(super::in_time(asked).await, "it asks again");
+    play.engine.answer(&play.scope, run, true.into()).await.expect("the answer is taken");
+    assert_eq!(play.ended(run).await, RunStatus::Done);
 }
 
 async fn steps_that_no_longer_fit_begin_again_and_say_so(

@@ -38,15 +38,17 @@ async fn threads_are_listed_by_the_page(subject: &dyn Subject) {
             play.submit(Turn::new(thread, "echo", Message::user(format!("  question\n{number} ")))).await;
         play.ended(run).await;
         expected.insert(0, (thread, format!("question {number}"), 2));
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
     }
     let mut listed: Vec<(ThreadId, String, u64)> = Vec::new();
+    let mut after = None;
     loop {
-        let after = listed.last().map(|(id, ..)| *id);
         let page = ThreadPage { after, limit: 2 };
         let threads = play.engine.threads(&play.scope, page).await.expect("threads can be listed");
-        if threads.is_empty() {
-            break;
-        }
+        let Some(last) = threads.last() else { break };
+        after = Some(last.place());
+        let used_again = Turn::new(last.id, "echo", Message::user("again"));
+        play.submit(used_again).await;
         listed.extend(threads.into_iter().map(|thread| (thread.id, thread.title, thread.messages)));
     }
     assert_eq!(listed, expected);

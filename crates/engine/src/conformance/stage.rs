@@ -83,19 +83,15 @@ impl Stage {
                 std::future::ready(Ok(Said(name.to_owned())))
             }
         };
-        let stage = self.clone();
+        let (stage, closing) = (self.clone(), self.clone());
         let graph = Graph::builder("echo")
             .version(if version == 2 { 2 } else { 1 })
             .node("hear", node("hear"))
             .node("think", move |talk, context| think(stage.clone(), talk, context))
             .ask("sure", |talk: &Talk| json!(talk.heard), |_, yes: bool| Said(format!("sure: {yes}")))
-            .node("close", node("close"))
+            .node("close", move |talk, context| close(closing.clone(), talk, context))
             .edge("hear", "think")
-            .branch(
-                "think",
-                |talk: &Talk| if talk.heard == "ask" { "sure" } else { "close" },
-                ["sure", "close"],
-            )
+            .branch("think", after_thinking, ["sure", "close"])
             .edge("sure", "close")
             .edge("close", END);
         let graph = match version {
@@ -104,6 +100,21 @@ impl Stage {
         };
         graph.build().expect("the test graph is sound")
     }
+}
+
+fn after_thinking(talk: &Talk) -> &'static str {
+    assert_ne!(talk.heard, "panic", "the message asks for it");
+    if talk.heard == "ask" { "sure" } else { "close" }
+}
+
+/// The last node. Told to linger, it works until it is stopped, and gives back what it has.
+async fn close(stage: Arc<Stage>, talk: Arc<Talk>, context: Context) -> Result<Said, NodeError> {
+    stage.saw(talk.run, "close");
+    if talk.heard == "linger" {
+        context.token("last words");
+        context.cancel().cancelled().await;
+    }
+    Ok(Said("close".to_owned()))
 }
 
 async fn think(stage: Arc<Stage>, talk: Arc<Talk>, context: Context) -> Result<Said, NodeError> {

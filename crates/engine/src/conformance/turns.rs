@@ -15,6 +15,7 @@ pub(super) async fn check(subject: &dyn Subject) {
     no_token_is_lost_and_the_order_is_kept(subject).await;
     a_duplicate_request_is_the_same_run(subject).await;
     a_stop_returns_at_once_and_keeps_the_partial_answer(subject).await;
+    a_turn_stopped_in_its_last_node_is_not_done(subject).await;
     a_question_waits_for_a_fitting_answer(subject).await;
     a_failure_and_an_oversized_result_end_the_turn_and_the_thread_goes_on(subject).await;
     what_cannot_be_taken_is_refused(subject).await;
@@ -99,6 +100,16 @@ async fn a_stop_returns_at_once_and_keeps_the_partial_answer(subject: &dyn Subje
     play.engine.stop(&play.scope, run).await.expect("stopping twice does no harm");
 }
 
+async fn a_turn_stopped_in_its_last_node_is_not_done(subject: &dyn Subject) {
+    let play = Play::begin(subject, "stop-last").await;
+    let run = play.say("linger").await;
+    play.until(run, |kind| matches!(kind, Kind::Token { text } if text == "last words")).await;
+    play.engine.stop(&play.scope, run).await.expect("it can be stopped");
+    assert_eq!(play.ended(run).await, RunStatus::Stopped);
+    let steps = play.engine.steps(&play.scope, run).await.expect("the run is known");
+    assert_eq!(steps.len(), 3, "what the node gave back is written down");
+}
+
 async fn a_question_waits_for_a_fitting_answer(subject: &dyn Subject) {
     let mut play = Play::begin(subject, "question").await;
     let run = play.say("ask").await;
@@ -119,16 +130,18 @@ async fn a_question_waits_for_a_fitting_answer(subject: &dyn Subject) {
 
 async fn a_failure_and_an_oversized_result_end_the_turn_and_the_thread_goes_on(subject: &dyn Subject) {
     let play = Play::begin(subject, "failures").await;
-    for text in ["fail", "big"] {
+    for text in ["fail", "big", "panic"] {
         let run = play.say(text).await;
         assert_eq!(play.ended(run).await, RunStatus::Failed);
         let error = play.engine.run(&play.scope, run).await.expect("the run is known").error;
-        assert!(error.expect("it says why").contains("`think`"), "the error names the node");
+        let (error, why) =
+            (error.expect("it says why"), if text == "panic" { "panicked" } else { "`think`" });
+        assert!(error.contains(why), "the error was `{error}`");
         assert_eq!(play.stage.performed(run), ["hear", "think"], "what cannot succeed is not repeated");
     }
     let run = play.say("hello").await;
     assert_eq!(play.ended(run).await, RunStatus::Done);
-    assert_eq!(play.conversation().await, ["fail", "big", "hello", "heard hello after 2"]);
+    assert_eq!(play.conversation().await, ["fail", "big", "panic", "hello", "heard hello after 2"]);
 }
 
 async fn what_cannot_be_taken_is_refused(subject: &dyn Subject) {

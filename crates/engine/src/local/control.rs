@@ -1,5 +1,5 @@
 //! What can be done to a turn or a thread from outside: stop, answer, fork, delete. Each is one commit,
-//! seen through although its caller may go away.
+//! and what follows from it is done by the engine, also if the caller has gone away.
 
 use ibid_core::{RunId, Scope, ThreadId};
 use ibid_graph::{Kind, StepEvent};
@@ -10,66 +10,65 @@ use super::live::LiveRun;
 use super::reading::read_turn;
 use crate::error::Error;
 use crate::nouns::RunStatus;
-use crate::store::{self, Batch, Stopping, StoreError, encode};
+use crate::store::{self, Batch, Stopping, encode};
 
 impl LocalEngine {
-    pub(super) async fn stop_run(&self, scope: Scope, run: RunId) -> Result<(), Error> {
-        // The node is told before anything is written: a stop must not wait for the disk.
-        let row = match self.0.live.get(run) {
-            Some(_) => self.find_run(&scope, run).await?,
-            None => return self.find_run(&scope, run).await.map(drop),
+    pub(super) async fn stop_run(&self, scope: &Scope, run: RunId) -> Result<(), Error> {
+        let Some(live) = self.live_run(scope, run) else {
+            // It has ended, or there is none.
+            return self.find_run(scope, run).await.map(drop);
         };
-        let engine = self.clone();
-        self.whatever_happens(async move {
-            if row.status == RunStatus::Queued && engine.end_queued(run, row.key).await? {
-                return Ok(());
-            }
-            engine.stop_live(run, Stopping::Stop).await
-        })
-        .await
-    }
-
-    /// Stops a run that works or waits for a person.
-    pub(super) async fn stop_live(&self, run: RunId, how: Stopping) -> Result<(), Error> {
-        let Some(live) = self.0.live.get(run) else { return Ok(()) };
-        live.stop(how);
+        if !live.is_working() && self.end_queued(run, &live).await? {
+            return Ok(());
+        }
+        // The node is told before anything is written.
+        live.stop(Stopping::Stop);
         let note = move |connection: &_| {
-            store::set_stopping(connection, run, how)?;
+            store::set_stopping(connection, run, Stopping::Stop)?;
             store::find_any_run(connection, run)
         };
-        let row = self.writer()?.write(Batch::default(), note).await?;
-        if let Some(row) = row
-            && row.status == RunStatus::Waiting
-        {
-            self.take_up(row.into(), live);
-        }
-        Ok(())
+        let engine = self.clone();
+        let then = move |row| {
+            if let Some(row) = row {
+                engine.end_if_waiting(row, live);
+            }
+        };
+        Ok(self.writer()?.write_then(Batch::default(), note, then).await?)
     }
 
-    /// Ends a run that has not begun; false if it has begun meanwhile.
-    async fn end_queued(&self, run: RunId, key: i64) -> Result<bool, Error> {
-        let Some(live) = self.0.live.get(run) else { return Ok(true) };
+    /// Brings a stopped run to its end if it waits for a person; a task that works on it does so itself.
+    pub(super) fn end_if_waiting(&self, row: store::RunRow, live: LiveRun) {
+        if row.status == RunStatus::Waiting {
+            self.take_up(row.into(), live);
+        }
+    }
+
+    /// Ends a run that has not begun; false if it has.
+    async fn end_queued(&self, run: RunId, live: &LiveRun) -> Result<bool, Error> {
         let log = live.log.clone();
         let end = move |connection: &_| {
             let row = store::find_any_run(connection, run)?;
-            if !row.is_some_and(|row| row.status == RunStatus::Queued) {
-                return Ok(false);
-            }
-            store::end_run(connection, key, RunStatus::Stopped, None)?;
+            let Some(row) = row.filter(|row| row.status == RunStatus::Queued) else { return Ok(false) };
+            store::end_run(connection, row.key, RunStatus::Stopped, None)?;
             let status = RunStatus::Stopped.as_str().to_owned();
             log.close_with(vec![StepEvent::of_run(Kind::Ended { status, error: None })], None);
             Ok(true)
         };
-        let ended = self.writer()?.write(Batch::of(&live.log), end).await?;
-        if ended {
-            self.0.live.remove(run);
-        }
-        Ok(ended)
+        let engine = self.clone();
+        let then = move |ended: bool| {
+            if ended {
+                engine.0.live.remove(run);
+            }
+            ended
+        };
+        Ok(self.writer()?.write_then(Batch::of(&live.log), end, then).await?)
     }
 
     pub(super) async fn answer_run(&self, scope: &Scope, run: RunId, answer: Value) -> Result<(), Error> {
         let row = self.find_run(scope, run).await?;
-        let (RunStatus::Waiting, Some(step)) = (row.status, row.asked_step) else {
+        let (RunStatus::Waiting, Some(step), Some(live)) =
+            (row.status, row.asked_step, self.live_run(scope, run))
+        else {
             return Err(Error::NotWaiting(run));
         };
         let program = self.assistant(&row.graph)?.program.clone();
@@ -80,21 +79,21 @@ impl LocalEngine {
             course.replay(record)?;
         }
         course.answer(&answer)?;
-        let answer = encode(&answer)?;
-        let engine = self.clone();
-        self.whatever_happens(async move {
-            let note = move |connection: &_| {
-                let taken = store::set_answer(connection, key, step, &answer)?;
-                Ok(if taken { store::find_any_run(connection, run)? } else { None })
-            };
-            let row = engine.writer()?.write(Batch::default(), note).await?.ok_or(Error::NotWaiting(run))?;
-            if let Some(live) = engine.0.live.get(run) {
-                live.log.add(StepEvent::of_run(Kind::Answered));
-                engine.take_up(row.into(), live);
+        let (answer, log) = (encode(&answer)?, live.log.clone());
+        let note = move |connection: &_| {
+            if !store::set_answer(connection, key, step, &answer)? {
+                return Ok(None);
             }
+            log.close_with(vec![StepEvent::of_run(Kind::Answered)], None);
+            store::find_any_run(connection, run)
+        };
+        let (engine, batch) = (self.clone(), Batch::of(&live.log));
+        let then = move |row: Option<store::RunRow>| {
+            let row = row.ok_or(Error::NotWaiting(run))?;
+            engine.take_up(row.into(), live);
             Ok(())
-        })
-        .await
+        };
+        self.writer()?.write_then(batch, note, then).await?
     }
 
     pub(super) async fn fork_run(
@@ -103,53 +102,50 @@ impl LocalEngine {
         run: RunId,
         step: u32,
     ) -> Result<(ThreadId, RunId), Error> {
-        let row = self.find_run(&scope, run).await?;
+        let row = self.find_started_run(&scope, run, step).await?;
         self.assistant(&row.graph)?;
         let key = row.key;
         let records = self.0.readers.read(move |connection| store::read_steps(connection, key)).await?;
-        if records.len() < step as usize || row.status == RunStatus::Queued {
+        if records.len() < step as usize {
             return Err(Error::NoSuchStep { run, step });
         }
         let (thread, forked, tenant) = (ThreadId::new(), RunId::new(), scope.tenant().clone());
+        let copy = move |connection: &_| {
+            store::fork(connection, &scope, &row, step, thread, forked)?;
+            store::find_any_run(connection, forked)
+        };
         let engine = self.clone();
-        self.whatever_happens(async move {
-            let copy = move |connection: &_| {
-                store::fork(connection, &scope, &row, step, thread, forked)?;
-                store::find_any_run(connection, forked)
-            };
-            let row =
-                engine.writer()?.write(Batch::default(), copy).await?.ok_or(Error::UnknownRun(forked))?;
+        let then = move |row: Option<store::RunRow>| {
+            let row = row.ok_or(Error::UnknownRun(forked))?;
             let live = engine.watch(forked, tenant, row.key, 0);
             engine.take_up(row.into(), live);
             Ok((thread, forked))
-        })
-        .await
+        };
+        self.writer()?.write_then(Batch::default(), copy, then).await?
     }
 
     pub(super) async fn delete(&self, scope: Scope, thread: ThreadId) -> Result<(), Error> {
+        let delete = move |connection: &_| {
+            let Some(row) = store::find_thread(connection, &scope, thread)? else { return Ok(None) };
+            let runs = store::unfinished_of_thread(connection, row.key)?;
+            store::delete_thread(connection, row.key)?;
+            Ok(Some(runs))
+        };
         let engine = self.clone();
-        self.whatever_happens(async move {
-            let own = engine.clone();
-            let delete = move |connection: &_| {
-                let Some(row) = store::find_thread(connection, &scope, thread)? else { return Ok(None) };
-                let runs = store::unfinished_of_thread(connection, row.key)?;
-                let live: Vec<LiveRun> = runs.iter().filter_map(|run| own.0.live.remove(run.id)).collect();
-                live.iter().for_each(|live| live.log.discard());
-                store::delete_thread(connection, row.key)?;
-                Ok(Some(live))
-            };
-            let live = engine.writer()?.write(Batch::default(), delete).await?;
-            live.ok_or(Error::UnknownThread(thread))?.iter().for_each(|live| live.stop(Stopping::Rollback));
+        let then = move |runs: Option<Vec<store::RunRow>>| {
+            for run in runs.ok_or(Error::UnknownThread(thread))? {
+                if let Some(live) = engine.0.live.remove(run.id) {
+                    live.log.discard();
+                    live.stop(Stopping::Rollback);
+                }
+            }
             Ok(())
-        })
-        .await
+        };
+        self.writer()?.write_then(Batch::default(), delete, then).await?
     }
 
-    /// Sees something through although its caller may go away.
-    async fn whatever_happens<T: Send + 'static>(
-        &self,
-        doing: impl Future<Output = Result<T, Error>> + Send + 'static,
-    ) -> Result<T, Error> {
-        self.0.tasks.spawn(doing).await.unwrap_or(Err(Error::Store(StoreError::Closed)))
+    /// What this process holds of a run of the scope that has not ended.
+    pub(super) fn live_run(&self, scope: &Scope, run: RunId) -> Option<LiveRun> {
+        self.0.live.get(run).filter(|live| live.tenant == *scope.tenant())
     }
 }

@@ -22,25 +22,26 @@ impl LocalEngine {
         let (status, said, unsettled, error) = match outcome {
             Outcome::Asked { step, question } => return self.pause(turn, live, step, question).await,
             Outcome::Done(said, unsettled) => (RunStatus::Done, said, unsettled, None),
-            Outcome::Failed(error) => (RunStatus::Failed, Vec::new(), None, Some(error)),
-            Outcome::Stopped(..) if live.stopping() == Some(Stopping::Rollback) => {
-                (RunStatus::RolledBack, Vec::new(), None, None)
-            }
             Outcome::Stopped(said, unsettled) => (RunStatus::Stopped, said, unsettled, None),
+            Outcome::Failed(error, unsettled) => (RunStatus::Failed, Vec::new(), unsettled, Some(error)),
         };
         tracing::info!(status = status.as_str(), error = error.as_deref(), "the turn ended");
         let said = encode_all(&said)?;
         let (key, run, thread) = (turn.key, turn.run, turn.thread_key);
         let (log, assistants) = (live.log.clone(), self.0.assistants.clone());
         let end = move |connection: &Connection| {
-            if status == RunStatus::RolledBack {
+            // Who rolls a turn back wants it forgotten, however far it came meanwhile.
+            let rolled_back = store::stopping_of(connection, key)? == Some(Stopping::Rollback);
+            let status = if rolled_back { RunStatus::RolledBack } else { status };
+            let unsettled = unsettled.clone().filter(|_| !rolled_back);
+            if rolled_back {
                 store::forget_run(connection, key)?;
             } else if !said.is_empty() {
                 store::append_messages(connection, thread, key, &said)?;
             }
             store::end_run(connection, key, status, error.as_deref())?;
             let ended = Kind::Ended { status: status.as_str().to_owned(), error: error.clone() };
-            let (finished, record) = unsettled.clone().map(|last| (last.finished, last.record)).unzip();
+            let (finished, record) = unsettled.map(|last| (last.finished, last.record)).unzip();
             log.close_with(finished.into_iter().chain([StepEvent::of_run(ended)]).collect(), record);
             start_next(connection, thread, &assistants)
         };
@@ -63,8 +64,10 @@ impl LocalEngine {
         question: Value,
     ) -> Result<(), StoreError> {
         let (key, run, own) = (turn.key, turn.run, live.clone());
+        let version = self.0.assistants.version(&turn.assistant).map(|version| version.to_string());
+        let version = version.unwrap_or_default();
         let wait = move |connection: &_| {
-            store::set_waiting(connection, key, step, &question.to_string())?;
+            store::set_waiting(connection, key, step, &question.to_string(), &version)?;
             let kind = Kind::Asked { question: question.clone() };
             own.log.close_with(vec![StepEvent { step, attempt: 1, kind }], None);
             // Given back before anyone can learn of the question: the answer may come at once.
@@ -88,9 +91,7 @@ fn start_next(
     thread: i64,
     assistants: &Assistants,
 ) -> Result<Option<RunRow>, StoreError> {
-    let Some(next) = store::unfinished_of_thread(connection, thread)?.into_iter().next() else {
-        return Ok(None);
-    };
+    let Some(next) = store::active_of_thread(connection, thread)? else { return Ok(None) };
     let input = store::queued_input(connection, next.key)?;
     store::start_run(connection, next.key, thread, &input, assistants.window(&next.graph))?;
     store::find_any_run(connection, next.id)

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::unfold;
@@ -13,7 +14,10 @@ use super::LocalEngine;
 use crate::engine::EventStream;
 use crate::error::Error;
 use crate::nouns::Event;
-use crate::store::{self, RunLog};
+use crate::store::{self, RunLog, StoreError};
+
+/// The file counts in signed numbers.
+const LARGEST: u64 = i64::MAX as u64;
 
 struct Following {
     engine: LocalEngine,
@@ -29,22 +33,25 @@ struct Following {
 
 impl LocalEngine {
     pub(super) async fn follow(&self, scope: &Scope, run: RunId, after: u64) -> Result<EventStream, Error> {
-        let live = self.0.live.get(run).filter(|live| live.tenant == *scope.tenant()).map(|live| {
-            let heard = live.log.listen();
-            (live.log, heard)
-        });
-        let key = match &live {
-            Some((log, _)) => log.key(),
-            None => {
-                let row = self.find_run(scope, run).await?;
-                if !row.kept {
-                    return Err(Error::EventsDropped(run));
-                }
-                row.key
+        let (key, live) = loop {
+            if let Some(live) = self.live_run(scope, run) {
+                let heard = live.log.listen();
+                break (live.log.key(), Some((live.log, heard)));
             }
+            let row = self.find_run(scope, run).await?;
+            if !row.kept {
+                return Err(Error::EventsDropped(run));
+            }
+            if row.status.is_final() {
+                break (row.key, None);
+            }
+            // It is stored, and the engine is about to take it up.
+            self.writer()?;
+            tokio::time::sleep(Duration::from_millis(1)).await;
         };
         let ready = VecDeque::new();
-        let following = Following { engine: self.clone(), run, key, last: after, ready, live, over: false };
+        let following =
+            Following { engine: self.clone(), run, key, last: after.min(LARGEST), ready, live, over: false };
         Ok(unfold(following, Following::next).boxed())
     }
 }
@@ -65,7 +72,10 @@ impl Following {
             }
             if self.ready.is_empty() {
                 let (_, heard) = self.live.as_mut()?;
-                self.engine.0.halt.run_until_cancelled(heard.changed()).await?.ok()?;
+                if self.engine.0.halt.run_until_cancelled(heard.changed()).await.is_none() {
+                    self.over = true;
+                    return Some((Err(StoreError::Closed.into()), self));
+                }
             }
         }
     }

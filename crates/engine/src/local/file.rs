@@ -61,7 +61,7 @@ impl EngineFile {
                 Ok::<_, StoreError>(counted?)
             };
             Ok(FileReport {
-                schema: store::schema_version(),
+                schema: store::schema_of(connection)?,
                 threads: count("SELECT count(*) FROM threads")?,
                 unfinished: count("SELECT count(*) FROM runs WHERE ended_ms IS NULL")?,
                 bytes: store::size_bytes(&self.path),

@@ -116,11 +116,15 @@ mod tests {
     use std::sync::Mutex;
     use std::time::Duration;
 
-    use ibid_core::RunId;
+    use ibid_core::{RunId, Scope, Tenant, ThreadId};
     use ibid_graph::{EventSink, conformance};
+    use rusqlite::Connection;
 
     use super::*;
-    use crate::store::{Readers, Sink, Unwritten, attempts_made, last_number, open_for_writing, read_steps};
+    use crate::store::{
+        NewRun, Readers, Sink, Unwritten, attempts_made, create_thread, enqueue, last_number,
+        open_for_writing, read_steps,
+    };
 
     /// Journals in a real file, opened anew for each run as an engine does after a crash.
     struct InFile {
@@ -132,10 +136,27 @@ mod tests {
     }
 
     impl InFile {
-        fn key(&self, run: &str) -> i64 {
-            let mut keys = self.keys.lock().unwrap();
-            let next = keys.len() as i64 + 1;
-            *keys.entry(run.to_owned()).or_insert(next)
+        /// The key of a run, which is stored when it is first asked for.
+        async fn key(&self, run: &str) -> i64 {
+            if let Some(key) = self.keys.lock().unwrap().get(run) {
+                return *key;
+            }
+            let store = |connection: &Connection| {
+                let scope = Scope::of(Tenant::local());
+                let thread_key = create_thread(connection, &scope, ThreadId::new(), "test")?;
+                let new = NewRun {
+                    id: RunId::new(),
+                    thread_key,
+                    graph: "",
+                    version: "",
+                    options: "",
+                    idempotency: None,
+                };
+                enqueue(connection, &new, None, false)
+            };
+            let key = self.writer.write(Batch::default(), store).await.unwrap();
+            self.keys.lock().unwrap().insert(run.to_owned(), key);
+            key
         }
     }
 
@@ -146,7 +167,7 @@ mod tests {
             run: &str,
             witness: Arc<dyn EventSink>,
         ) -> (Box<dyn Journal>, Arc<dyn EventSink>) {
-            let key = self.key(run);
+            let key = self.key(run).await;
             let (records, attempts, told) = self
                 .readers
                 .read_here(|connection| {
@@ -173,7 +194,8 @@ mod tests {
         }
 
         async fn answer(&self, run: &str, step: u32, answer: Value) {
-            self.answers.lock().unwrap().insert(self.key(run), (step, answer));
+            let key = self.key(run).await;
+            self.answers.lock().unwrap().insert(key, (step, answer));
         }
     }
 

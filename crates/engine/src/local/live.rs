@@ -49,6 +49,11 @@ impl LiveRun {
         !self.working.swap(true, Ordering::AcqRel)
     }
 
+    /// Whether a task is at it.
+    pub(super) fn is_working(&self) -> bool {
+        self.working.load(Ordering::Acquire)
+    }
+
     /// Gives the work back while the run waits for a person.
     pub(super) fn release(&self) {
         self.working.store(false, Ordering::Release);

@@ -82,8 +82,8 @@ impl LocalEngine {
     /// # Errors
     /// Fails if another process runs turns from the file, or if it cannot be opened.
     pub async fn open(path: &Path, assistants: Assistants, settings: LocalSettings) -> Result<Self, Error> {
-        let connection = store::open_for_writing(path)?;
         let lock = Lock::take(path)?;
+        let connection = store::open_for_writing(path)?;
         let spawn = |source| StoreError::Open { path: path.to_owned(), source };
         let (writer, thread) = Writer::start(connection).map_err(spawn)?;
         let engine = Self(Arc::new(Inner {
@@ -102,7 +102,10 @@ impl LocalEngine {
         }));
         engine.spawn(engine.clone().write_events());
         engine.spawn(engine.clone().sweep_now_and_then());
-        engine.resume().await?;
+        if let Err(error) = engine.resume().await {
+            engine.close().await;
+            return Err(error);
+        }
         Ok(engine)
     }
 
@@ -172,7 +175,7 @@ impl Engine for LocalEngine {
     }
 
     async fn stop(&self, scope: &Scope, run: RunId) -> Result<(), Error> {
-        self.stop_run(scope.clone(), run).await
+        self.stop_run(scope, run).await
     }
 
     async fn answer(&self, scope: &Scope, run: RunId, answer: Value) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Assistant, LocalEngine};
 use crate::error::Error;
-use crate::nouns::Run;
+use crate::nouns::{Run, RunStatus};
 use crate::store::{self, RunRow, StoreError, ThreadRow};
 
 impl LocalEngine {
@@ -15,6 +15,20 @@ impl LocalEngine {
         let scope = scope.clone();
         let found = self.0.readers.read(move |connection| store::find_run(connection, &scope, run)).await?;
         found.ok_or(Error::UnknownRun(run))
+    }
+
+    /// A run whose steps can be looked at: it has begun, and it was not forgotten.
+    pub(super) async fn find_started_run(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        step: u32,
+    ) -> Result<RunRow, Error> {
+        let row = self.find_run(scope, run).await?;
+        match row.status {
+            RunStatus::Queued | RunStatus::RolledBack => Err(Error::NoSuchStep { run, step }),
+            _ => Ok(row),
+        }
     }
 
     pub(super) async fn find_thread(&self, scope: &Scope, thread: ThreadId) -> Result<ThreadRow, Error> {
@@ -35,7 +49,7 @@ impl LocalEngine {
     }
 
     pub(super) async fn state_after(&self, scope: &Scope, run: RunId, step: u32) -> Result<Value, Error> {
-        let row = self.find_run(scope, run).await?;
+        let row = self.find_started_run(scope, run, step).await?;
         let program = self.assistant(&row.graph)?.program.clone();
         let (input, records) = self.0.readers.read(move |connection| read_turn(connection, &row)).await?;
         let before = records.get(..step as usize).ok_or(Error::NoSuchStep { run, step })?;

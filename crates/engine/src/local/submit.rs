@@ -11,14 +11,14 @@ use super::live::LiveRun;
 use super::work::{Input, Started};
 use crate::error::Error;
 use crate::nouns::{RunStatus, Submitted, Turn, WhenBusy};
-use crate::store::{self, Batch, NewRun, RunLog, Stopping, StoreError, encode, encode_all};
+use crate::store::{self, Batch, NewRun, RunLog, RunRow, Stopping, StoreError, encode, encode_all};
 
 /// What became of a submitted turn.
 enum Placed {
     UnknownThread,
     Duplicate(RunId),
     Busy(RunId),
-    Queued { key: i64, stop: Option<(RunId, Stopping)> },
+    Queued { key: i64, stop: Option<(Box<RunRow>, Stopping)> },
     Started { key: i64, thread_key: i64, history: std::ops::Range<i64> },
 }
 
@@ -60,9 +60,11 @@ impl LocalEngine {
             Placed::Duplicate(run) => return Ok(Submitted { run, duplicate: true }),
             Placed::Queued { key, stop } => {
                 self.watch(run, tenant, key, 0);
-                if let Some((other, how)) = stop {
-                    let engine = self.clone();
-                    self.spawn(async move { engine.stop_reported(other, how).await });
+                if let Some((other, how)) = stop
+                    && let Some(live) = self.0.live.get(other.id)
+                {
+                    live.stop(how);
+                    self.end_if_waiting(*other, live);
                 }
             }
             Placed::Started { key, thread_key, history } => {
@@ -70,17 +72,10 @@ impl LocalEngine {
                 let (messages, options) = (turn.messages.clone(), turn.options.clone());
                 let input = Input::Here { messages, options, history };
                 let (thread, assistant) = (turn.thread, turn.assistant.clone());
-                self.take_up(Started { key, run, thread_key, thread, assistant, input }, live);
+                self.take_up(Started { key, run, thread_key, thread, assistant, input, left: false }, live);
             }
         }
         Ok(Submitted { run, duplicate: false })
-    }
-
-    /// Stops a run on behalf of a turn that takes over, whose caller is not there to be told of trouble.
-    async fn stop_reported(&self, run: RunId, how: Stopping) {
-        if let Err(error) = self.stop_live(run, how).await {
-            tracing::error!(error = &error as &dyn std::error::Error, %run, "the run could not be stopped");
-        }
     }
 
     /// Takes up every turn that an earlier process did not end.
@@ -95,10 +90,15 @@ impl LocalEngine {
             if let Some(how) = row.stopping {
                 live.stop(how);
             }
-            if row.status == RunStatus::Running
-                || (row.status == RunStatus::Waiting && row.stopping.is_some())
-            {
-                self.take_up(row.into(), live);
+            let version = self.0.assistants.version(&row.graph).map(|version| version.to_string());
+            let take_up = match row.status {
+                RunStatus::Running => true,
+                // It may have to begin again, which its listeners should learn before anyone answers.
+                RunStatus::Waiting => row.stopping.is_some() || version.as_ref() != Some(&row.version),
+                _ => false,
+            };
+            if take_up {
+                self.take_up(Started { left: true, ..row.into() }, live);
             }
         }
         Ok(())
@@ -120,20 +120,19 @@ fn place(
     window: usize,
 ) -> Result<Placed, StoreError> {
     let thread = store::find_thread(connection, scope, turn.thread)?;
-    let unfinished = match &thread {
+    let active = match &thread {
         Some(row) => {
             if let Some(key) = new.idempotency
                 && let Some(run) = store::run_of_key(connection, row.key, key)?
             {
                 return Ok(Placed::Duplicate(run));
             }
-            store::unfinished_of_thread(connection, row.key)?
+            store::active_of_thread(connection, row.key)?
         }
         None if store::thread_exists(connection, turn.thread)? => return Ok(Placed::UnknownThread),
-        None => Vec::new(),
+        None => None,
     };
-    let active = unfinished.first();
-    if let (Some(active), WhenBusy::Reject) = (active, turn.when_busy) {
+    if let (Some(active), WhenBusy::Reject) = (&active, turn.when_busy) {
         return Ok(Placed::Busy(active.id));
     }
     let title = turn.messages.first().map_or("", |message| message.text.as_str());
@@ -158,5 +157,5 @@ fn place(
     if let Some(how) = how {
         store::set_stopping(connection, active.id, how)?;
     }
-    Ok(Placed::Queued { key, stop: how.map(|how| (active.id, how)) })
+    Ok(Placed::Queued { key, stop: how.map(|how| (Box::new(active), how)) })
 }

@@ -25,9 +25,7 @@ impl LocalEngine {
             more = count == RUNS_AT_ONCE;
             dropped |= count > 0;
         }
-        if dropped {
-            writer.tidy().await?;
-        }
+        while dropped && writer.tidy().await? {}
         Ok(())
     }
 

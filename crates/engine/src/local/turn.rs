@@ -1,9 +1,11 @@
 //! Running one turn: from its input, over the steps that are written down, to its ending.
 
 use std::ops::Range;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use ibid_core::{Message, TurnInput};
 use ibid_graph::{
     Course, Ending, Host, Kind, RunError, StepError, StepEvent, Version, WalkError, run_unsettled,
@@ -16,7 +18,7 @@ use super::live::LiveRun;
 use super::reading::read_turn;
 use super::work::{Input, Outcome, Started};
 use crate::error::Error;
-use crate::store::{self, Batch, Sink, StoreError};
+use crate::store::{self, Batch, RunRow, Sink, StoreError};
 
 /// How long to wait before a turn is taken up again when the store failed, at most.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -40,48 +42,49 @@ impl LocalEngine {
                 Err(error) => Err(error),
             };
             let Err(error) = worked else { return };
-            if live.log.is_discarded() {
-                return;
-            }
             live.claim();
             // Nothing is lost: what is written down stays, and the turn is taken up from there.
-            tracing::error!(
-                error = &error as &dyn std::error::Error,
-                "the turn is taken up again in {pause:?}"
-            );
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
-            let run = turn.run;
-            match self.0.readers.read(move |connection| store::find_any_run(connection, run)).await {
-                Ok(Some(row)) => turn = row.into(),
-                Ok(None) => return,
-                Err(_) => {}
+            loop {
+                if live.log.is_discarded() {
+                    return;
+                }
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "the turn is taken up again in {pause:?}"
+                );
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+                if let Ok(row) = self.read_again(&turn, &live).await {
+                    let Some(row) = row else { return };
+                    turn = Started { left: true, ..row.into() };
+                    break;
+                }
             }
         }
     }
 
-    /// Runs a turn as far as it goes. Fails only if the store does.
+    /// What is stored of a turn, after all that it told has been stored too.
+    async fn read_again(&self, turn: &Started, live: &LiveRun) -> Result<Option<RunRow>, StoreError> {
+        self.writer()?.write(Batch::of(&live.log), |_| Ok(())).await?;
+        let run = turn.run;
+        self.0.readers.read(move |connection| store::find_any_run(connection, run)).await
+    }
+
+    /// Runs a turn as far as it goes. Fails only if the store does, and only in a way that may pass.
     async fn run_turn(&self, turn: &mut Started, live: &LiveRun) -> Result<Outcome, StoreError> {
-        let prepared = match self.prepare(turn, live).await {
-            Ok(prepared) => prepared,
-            Err(Error::Store(error)) => return Err(error),
-            Err(error) => return Ok(Outcome::Failed(told(&error))),
+        let (course, journal) = match caught(self.prepare(turn, live)).await {
+            Ok(Ok(prepared)) => prepared,
+            Ok(Err(Error::Store(error))) if !matches!(error, StoreError::Damaged(_)) => return Err(error),
+            Ok(Err(error)) => return Ok(Outcome::Failed(told(&error), None)),
+            Err(panic) => return Ok(Outcome::Failed(panic, None)),
         };
-        let (mut course, mut journal) = prepared;
         let host = Host {
             sink: Arc::new(Sink(live.log.clone())),
             cancel: live.cancel.clone(),
             grace: self.0.settings.stop_grace,
         };
-        match run_unsettled(&mut *course, &mut journal, &host).await {
-            Ok(Ending::Finished) => Ok(Outcome::Done(course.output(), journal.take_unsettled())),
-            Ok(Ending::Stopped) => Ok(Outcome::Stopped(course.output(), journal.take_unsettled())),
-            Ok(Ending::Asked { step, question }) => Ok(Outcome::Asked { step: step.number, question }),
-            Err(RunError::Step(StepError::Journal(error))) => {
-                Err(StoreError::Unwritten { source: Box::new(error) })
-            }
-            Err(error) => Ok(Outcome::Failed(told(&error))),
-        }
+        let outcome = caught(go(course, journal, &host)).await;
+        outcome.unwrap_or_else(|panic| Ok(Outcome::Failed(panic, None)))
     }
 
     /// Stands where the turn stopped, with the journal from there on.
@@ -114,16 +117,21 @@ impl LocalEngine {
                 if let Err(misfit) = replay(&mut *course, journal.records(), &row.version, now) {
                     let version = now.map(|version| version.to_string()).unwrap_or_default();
                     let key = turn.key;
-                    let restart = move |connection: &_| store::restart_run(connection, key, &version);
-                    writer.write(Batch::default(), restart).await?;
-                    live.log.add(StepEvent::of_run(Kind::Restarted { reason: misfit }));
+                    let log = live.log.clone();
+                    let restart = move |connection: &_| {
+                        let restarted = Kind::Restarted { reason: misfit.clone() };
+                        log.close_with(vec![StepEvent::of_run(restarted)], None);
+                        store::restart_run(connection, key, &version)
+                    };
+                    writer.write(Batch::of(&live.log), restart).await?;
                     journal.forget_records();
                     return Ok((program.start(input)?, journal));
                 }
                 if let (Some(step), Some(answer)) = (row.asked_step, &row.answer) {
                     let answer = serde_json::from_str(answer).map_err(StoreError::damaged)?;
                     journal.take_answer(step, answer);
-                } else {
+                }
+                if turn.left {
                     live.log.add(StepEvent::of_run(Kind::Resumed));
                 }
                 Ok((course, journal))
@@ -138,6 +146,29 @@ impl LocalEngine {
         let read = move |connection: &_| store::read_messages(connection, thread, range.start, range.end);
         self.0.readers.read(read).await
     }
+}
+
+/// Runs a course until it rests.
+async fn go(mut course: TurnCourse, mut journal: LocalJournal, host: &Host) -> Result<Outcome, StoreError> {
+    match run_unsettled(&mut *course, &mut journal, host).await {
+        Ok(Ending::Finished) => Ok(Outcome::Done(course.output(), journal.take_unsettled())),
+        Ok(Ending::Stopped) => Ok(Outcome::Stopped(course.output(), journal.take_unsettled())),
+        Ok(Ending::Asked { step, question }) => Ok(Outcome::Asked { step: step.number, question }),
+        Err(RunError::Step(StepError::Journal(error))) => {
+            Err(StoreError::Unwritten { source: Box::new(error) })
+        }
+        Err(error) => Ok(Outcome::Failed(told(&error), journal.take_unsettled())),
+    }
+}
+
+/// The code of a graph may panic in a route, an `apply` or anywhere else. That must end its turn, and not
+/// leave the thread waiting for ever.
+async fn caught<T>(work: impl Future<Output = T>) -> Result<T, String> {
+    AssertUnwindSafe(work).catch_unwind().await.map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        format!("the graph's own code panicked: {text}")
+    })
 }
 
 /// Brings a course to where the records end, or says why they do not fit it.

@@ -16,6 +16,8 @@ pub(super) struct Started {
     pub(super) thread: ThreadId,
     pub(super) assistant: String,
     pub(super) input: Input,
+    /// Whether a process had begun it and did not end it.
+    pub(super) left: bool,
 }
 
 /// Where the input of a turn is.
@@ -35,6 +37,7 @@ impl From<RunRow> for Started {
             thread: row.thread,
             assistant: row.graph.clone(),
             input: Input::Stored(Box::new(row)),
+            left: false,
         }
     }
 }
@@ -45,8 +48,8 @@ pub(super) enum Outcome {
     Done(Vec<Message>, Option<Unsettled>),
     /// It was stopped and had this; its last step may not be written down yet.
     Stopped(Vec<Message>, Option<Unsettled>),
-    /// It failed.
-    Failed(String),
+    /// It failed; the last step that it finished may not be written down yet.
+    Failed(String, Option<Unsettled>),
     /// It waits for a person.
     Asked { step: u32, question: Value },
 }

@@ -54,6 +54,9 @@ pub enum StoreError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The run was deleted.
+    #[error("the run was deleted")]
+    Gone,
     /// The engine was closed.
     #[error("the engine is closed")]
     Closed,
@@ -76,8 +79,13 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// "ibid" in ASCII, so that other tools can tell what the file is.
 const APPLICATION_ID: i32 = 0x6962_6964;
 
+/// The schema version of the file.
+pub(crate) fn schema_of(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
 /// The newest schema version that this version knows.
-pub(crate) const fn schema_version() -> u32 {
+const fn schema_version() -> u32 {
     MIGRATIONS.len() as u32
 }
 
@@ -88,6 +96,10 @@ pub(crate) struct Lock(#[expect(dead_code, reason = "holding the file holds the 
 impl Lock {
     /// Takes the lock of the database at `path`.
     pub(crate) fn take(path: &Path) -> Result<Self, StoreError> {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)
+                .map_err(|source| StoreError::Open { path: folder.to_owned(), source })?;
+        }
         let mut name = path.as_os_str().to_owned();
         name.push(".lock");
         let name = PathBuf::from(name);
@@ -101,15 +113,11 @@ impl Lock {
     }
 }
 
-/// Opens the file for the writer and brings its schema up to date.
+/// Opens the file for the writer and brings its schema up to date. Only who holds the lock may do so.
 pub(crate) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)
-            .map_err(|source| StoreError::Open { path: folder.to_owned(), source })?;
-    }
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
-    let found: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let found = schema_of(&connection)?;
     check_owner(&connection, path, found)?;
     // Must be set before the first table: dropped steps give their pages back to the disk.
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
@@ -127,7 +135,7 @@ pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
-    let found: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let found = schema_of(&connection)?;
     check_owner(&connection, path, found)?;
     connection.pragma_update(None, "cache_size", -2 * 1024)?;
     keep_statements(&connection)?;
@@ -172,13 +180,19 @@ pub(crate) fn quick_check(connection: &Connection) -> rusqlite::Result<Vec<Strin
     findings.filter(|finding| !matches!(finding, Ok(text) if text == "ok")).collect()
 }
 
-/// Gives free pages and the log's room back to the disk, as far as nobody reads them now.
-pub(super) fn give_room_back(connection: &Connection) -> Result<(), StoreError> {
-    run_pragma(connection, "PRAGMA incremental_vacuum")?;
+/// Gives some free pages back to the disk, and the log's room when no more pages are free, as far as
+/// nobody reads them now. Returns whether there is more to give back. Turns wait meanwhile, so it is done
+/// in bites.
+pub(super) fn give_room_back(connection: &Connection) -> Result<bool, StoreError> {
+    run_pragma(connection, "PRAGMA incremental_vacuum(1024)")?;
+    let free: u64 = connection.query_row("PRAGMA freelist_count", [], |row| row.get(0))?;
+    if free > 0 {
+        return Ok(true);
+    }
     connection.busy_timeout(Duration::ZERO)?;
     let truncated = run_pragma(connection, "PRAGMA wal_checkpoint(TRUNCATE)");
     connection.busy_timeout(BUSY_TIMEOUT)?;
-    truncated
+    truncated.map(|()| false)
 }
 
 fn run_pragma(connection: &Connection, sql: &str) -> Result<(), StoreError> {

@@ -12,21 +12,22 @@ use crate::nouns::Event;
 /// How many rows one look reads at most, so that a long stream does not fill the memory.
 const ROWS_AT_ONCE: usize = 128;
 
-/// Writes a finished step, if there is one, and events, of which the last has the number `last`.
+/// Writes a finished step, if there is one, and events, of which the last has the number `last`. Returns
+/// whether the run is there; of one that was deleted nothing is written.
 pub(crate) fn append(
     connection: &Connection,
     run: i64,
     last: u64,
     record: Option<&Record>,
     events: &[&StepEvent],
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     let events = serde_json::to_string(events).map_err(StoreError::damaged)?;
-    let sql = "INSERT INTO journal (run, last, step, node, change, events) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let sql = "INSERT INTO journal (run, last, step, node, change, events)
+               SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM runs WHERE key = ?1)";
     let step = record.map(|record| record.step);
     let node = record.map(|record| &*record.node);
     let change = record.map(|record| record.change.as_str());
-    connection.prepare_cached(sql)?.execute(params![run, last, step, node, change, events])?;
-    Ok(())
+    Ok(connection.prepare_cached(sql)?.execute(params![run, last, step, node, change, events])? == 1)
 }
 
 /// The finished steps of a run, in order.

@@ -74,6 +74,17 @@ struct Events {
     ended: bool,
 }
 
+impl Events {
+    /// Forgets what is not safe, and takes nothing more.
+    fn forget(&mut self) {
+        self.pending.clear();
+        self.written = 0;
+        self.last = None;
+        self.last_written = false;
+        self.ended = true;
+    }
+}
+
 impl RunLog {
     /// The journal of a run whose events up to `safe` are stored.
     pub(crate) fn new(run: RunId, key: i64, safe: u64, unwritten: Arc<Unwritten>) -> Arc<Self> {
@@ -97,7 +108,7 @@ impl RunLog {
     pub(crate) fn after(&self, number: u64) -> Option<(Vec<Event>, bool)> {
         let events = self.events();
         let first = events.safe + 1 - events.at_hand.len() as u64;
-        let skipped = (number + 1).checked_sub(first)?;
+        let skipped = number.saturating_add(1).checked_sub(first)?;
         let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
         let found = events.at_hand.iter().skip(skipped).cloned().collect();
         Some((found, events.ended || self.is_discarded()))
@@ -105,6 +116,7 @@ impl RunLog {
 
     /// Forgets the run: nothing more of it will be written.
     pub(crate) fn discard(&self) {
+        self.events().forget();
         self.discarded.store(true, Ordering::Relaxed);
         self.safe.send_modify(|_| {});
     }
@@ -121,10 +133,8 @@ impl RunLog {
             return;
         }
         events.pending.push(event);
-        if !std::mem::replace(&mut events.listed, true) {
-            drop(events);
-            self.unwritten.add(self.clone());
-        }
+        drop(events);
+        self.list();
     }
 
     fn unlist(&self) -> bool {
@@ -154,7 +164,11 @@ impl RunLog {
             return Ok(());
         }
         let number = events.safe + events.written as u64 + told.len() as u64;
-        append(connection, self.key, number, record, &told)?;
+        if !append(connection, self.key, number, record, &told)? {
+            events.forget();
+            self.discarded.store(true, Ordering::Relaxed);
+            return Ok(());
+        }
         events.written = events.pending.len();
         events.last_written = events.last.is_some();
         Ok(())
@@ -178,23 +192,35 @@ impl RunLog {
             }
             events.at_hand.push_back(Event { run: self.run, seq: events.safe, what });
         }
-        let safe = events.safe;
-        let more = !events.pending.is_empty() && !std::mem::replace(&mut events.listed, true);
-        drop(guard);
-        if more {
-            self.unwritten.add(self.clone());
+        if events.ended {
+            events.pending.clear();
         }
+        let safe = events.safe;
+        drop(guard);
+        self.list();
         if tell {
             self.safe.send_if_modified(|told| safe > std::mem::replace(told, safe.max(*told)));
         }
     }
 
     /// The transaction failed: what it held is pending again.
-    pub(crate) fn withdraw(&self) {
+    pub(crate) fn withdraw(self: &Arc<Self>) {
         let mut events = self.events();
         events.written = 0;
         events.last = None;
         events.last_written = false;
+        drop(events);
+        self.list();
+    }
+
+    /// Lists what is pending as unwritten, unless it is listed already.
+    fn list(self: &Arc<Self>) {
+        let mut events = self.events();
+        let more = !events.pending.is_empty() && !std::mem::replace(&mut events.listed, true);
+        drop(events);
+        if more {
+            self.unwritten.add(self.clone());
+        }
     }
 
     fn events(&self) -> MutexGuard<'_, Events> {

@@ -11,7 +11,7 @@ mod threads;
 mod writer;
 
 pub use file::StoreError;
-pub(crate) use file::{Lock, open_for_writing, quick_check, schema_version, size_bytes};
+pub(crate) use file::{Lock, open_for_writing, quick_check, schema_of, size_bytes};
 pub(crate) use journal::{attempts_made, last_number, read_events, read_steps};
 pub(crate) use log::{RunLog, Sink, Unwritten};
 pub(crate) use readers::Readers;

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
+use tokio::sync::Semaphore;
 
 use super::file::{StoreError, open_for_reading};
 
-/// How many idle connections are kept. More may be open at once under load.
-const IDLE: usize = 4;
+/// How many read at once; others wait. Each has a connection, which is kept.
+const AT_ONCE: usize = 8;
 
 /// A pool of reading connections to one file.
 #[derive(Clone)]
@@ -18,12 +19,17 @@ struct Pool {
     path: PathBuf,
     /// `None` once closed.
     idle: Mutex<Option<Vec<Connection>>>,
+    places: Semaphore,
 }
 
 impl Readers {
     /// A pool over the file at `path`, which must exist.
     pub(crate) fn new(path: &Path) -> Self {
-        Self(Arc::new(Pool { path: path.to_owned(), idle: Mutex::new(Some(Vec::new())) }))
+        Self(Arc::new(Pool {
+            path: path.to_owned(),
+            idle: Mutex::new(Some(Vec::new())),
+            places: Semaphore::new(AT_ONCE),
+        }))
     }
 
     /// Reads on a thread that may block.
@@ -32,6 +38,7 @@ impl Readers {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     {
+        let _place = self.0.places.acquire().await.map_err(|_| StoreError::Closed)?;
         let pool = self.clone();
         let reading = tokio::task::spawn_blocking(move || pool.read_here(look));
         reading.await.unwrap_or(Err(StoreError::Closed))
@@ -45,7 +52,7 @@ impl Readers {
         let idle = self.idle().as_mut().ok_or(StoreError::Closed)?.pop();
         let connection = idle.map_or_else(|| open_for_reading(&self.0.path), Ok)?;
         let seen = look(&connection);
-        if let Some(idle) = self.idle().as_mut().filter(|idle| idle.len() < IDLE) {
+        if let Some(idle) = self.idle().as_mut().filter(|idle| idle.len() < AT_ONCE) {
             idle.push(connection);
         }
         seen

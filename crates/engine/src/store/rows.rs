@@ -25,7 +25,7 @@ impl Stopping {
         }
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         [Self::Stop, Self::Rollback].into_iter().find(|stopping| stopping.as_str() == text)
     }
 }
@@ -128,7 +128,11 @@ pub(crate) fn encode_all<T: Serialize>(values: &[T]) -> Result<Vec<String>, Stor
 }
 
 pub(crate) fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    millis(SystemTime::now())
+}
+
+pub(super) fn millis(time: SystemTime) -> i64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 

@@ -57,9 +57,26 @@ pub(crate) fn unfinished_of_thread(connection: &Connection, thread: i64) -> Resu
     select(connection, "AND ended_ms IS NULL", thread)
 }
 
+/// The run that a thread works on, or whose answer it waits for: the first that has not ended.
+pub(crate) fn active_of_thread(connection: &Connection, thread: i64) -> Result<Option<RunRow>, StoreError> {
+    let sql = format!(
+        "SELECT {RUN_COLUMNS} FROM {JOINED} WHERE thread = ?1 AND ended_ms IS NULL ORDER BY place LIMIT 1"
+    );
+    Ok(connection.prepare_cached(&sql)?.query_row([thread], RunRow::read).optional()?)
+}
+
+/// How a run was told to end, if it was.
+pub(crate) fn stopping_of(connection: &Connection, run: i64) -> Result<Option<Stopping>, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT stopping FROM runs WHERE key = ?1")?;
+    let stopping: Option<Option<String>> = statement.query_row([run], |row| row.get(0)).optional()?;
+    Ok(stopping.ok_or(StoreError::Gone)?.as_deref().and_then(Stopping::parse))
+}
+
 /// Every run that has not ended, and whose it is.
 pub(crate) fn unfinished(connection: &Connection) -> Result<Vec<(Tenant, RunRow)>, StoreError> {
-    let sql = format!("SELECT {RUN_COLUMNS}, tenant FROM {JOINED} WHERE ended_ms IS NULL ORDER BY runs.key");
+    let sql = format!(
+        "SELECT {RUN_COLUMNS}, tenant FROM {JOINED} WHERE ended_ms IS NULL ORDER BY runs.thread, place"
+    );
     let mut statement = connection.prepare(&sql)?;
     let rows = statement.query_map([], |row| Ok((row.get::<_, String>("tenant")?, RunRow::read(row)?)))?;
     rows.map(|row| {
@@ -140,16 +157,18 @@ pub(crate) fn set_stopping(connection: &Connection, run: RunId, how: Stopping) -
     Ok(())
 }
 
-/// Lets a run wait for a person.
+/// Lets a run wait for a person, and notes the graph that it fits.
 pub(crate) fn set_waiting(
     connection: &Connection,
     run: i64,
     step: u32,
     question: &str,
+    version: &str,
 ) -> Result<(), StoreError> {
     let sql =
-        "UPDATE runs SET status = 'waiting', asked_step = ?2, question = ?3, answer = NULL WHERE key = ?1";
-    connection.prepare_cached(sql)?.execute(params![run, step, question])?;
+        "UPDATE runs SET status = 'waiting', asked_step = ?2, question = ?3, answer = NULL, version = ?4
+               WHERE key = ?1";
+    connection.prepare_cached(sql)?.execute(params![run, step, question, version])?;
     Ok(())
 }
 

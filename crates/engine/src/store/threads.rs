@@ -4,7 +4,7 @@ use ibid_core::{Message, Scope, ThreadId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::file::StoreError;
-use super::rows::{now_ms, time};
+use super::rows::{millis, now_ms, time};
 use crate::nouns::{MessageWindow, Thread, ThreadPage};
 
 /// How much of the first message becomes the title.
@@ -72,22 +72,14 @@ pub(crate) fn list_threads(
     scope: &Scope,
     page: ThreadPage,
 ) -> Result<Vec<Thread>, StoreError> {
-    let after = match page.after {
-        None => (i64::MAX, i64::MAX),
-        Some(id) => {
-            let sql = "SELECT updated_ms, key FROM threads WHERE id = ?1 AND tenant = ?2";
-            let mut statement = connection.prepare_cached(sql)?;
-            let values = params![id.as_bytes(), scope.tenant().as_str()];
-            let place = statement.query_row(values, |row| Ok((row.get(0)?, row.get(1)?)));
-            place.optional()?.unwrap_or((i64::MAX, i64::MAX))
-        }
-    };
+    let after = page.after.map(|place| (millis(place.updated), *place.id.as_bytes()));
+    let (updated, id) = after.unwrap_or((i64::MAX, [0xff; 16]));
     let sql = format!(
-        "SELECT {COLUMNS} FROM threads WHERE tenant = ?1 AND (updated_ms, key) < (?2, ?3)
-         ORDER BY updated_ms DESC, key DESC LIMIT ?4"
+        "SELECT {COLUMNS} FROM threads WHERE tenant = ?1 AND (updated_ms, id) < (?2, ?3)
+         ORDER BY updated_ms DESC, id DESC LIMIT ?4"
     );
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(params![scope.tenant().as_str(), after.0, after.1, page.limit], read)?;
+    let rows = statement.query_map(params![scope.tenant().as_str(), updated, id, page.limit], read)?;
     Ok(rows.map(|row| row.map(|found| found.thread)).collect::<Result<_, _>>()?)
 }
 

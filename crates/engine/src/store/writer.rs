@@ -59,7 +59,7 @@ struct WritingFile {
 /// What the writer's thread is asked to do.
 enum Order {
     Write(Box<dyn Job>),
-    Tidy(oneshot::Sender<Result<(), StoreError>>),
+    Tidy(oneshot::Sender<Result<bool, StoreError>>),
 }
 
 impl Writer {
@@ -106,8 +106,8 @@ impl Writer {
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Gives the room of what was deleted back to the disk.
-    pub(crate) async fn tidy(&self) -> Result<(), StoreError> {
+    /// Gives some of the room of what was deleted back to the disk; true if there is more.
+    pub(crate) async fn tidy(&self) -> Result<bool, StoreError> {
         let (reply, answer) = oneshot::channel();
         self.file.waiting.fetch_add(1, Ordering::Relaxed);
         self.orders.send(Order::Tidy(reply)).map_err(|_| StoreError::Closed)?;
@@ -139,7 +139,7 @@ where
 {
     fn perform(&mut self, connection: &Connection) -> Result<(), StoreError> {
         if self.batch.run.as_ref().is_some_and(|run| run.is_discarded()) {
-            return Err(StoreError::Closed);
+            return Err(StoreError::Gone);
         }
         self.done = Some((self.work)(connection)?);
         self.batch.logs().try_for_each(|log| log.write(connection))
@@ -197,11 +197,13 @@ impl WritingFile {
     }
 
     fn commit_together_or_alone(&self, connection: &Connection, jobs: &mut Vec<Box<dyn Job>>) {
-        let began = Instant::now();
+        let (began, changes) = (Instant::now(), connection.total_changes());
         let outcome = commit(connection, jobs);
-        let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let usual = self.usual_ns.load(Ordering::Relaxed);
-        self.usual_ns.store(usual / 8 * 7 + took / 8, Ordering::Relaxed);
+        if connection.total_changes() > changes {
+            let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            let usual = self.usual_ns.load(Ordering::Relaxed);
+            self.usual_ns.store(usual / 8 * 7 + took / 8, Ordering::Relaxed);
+        }
         if outcome.is_ok() {
             jobs.drain(..).for_each(Job::committed);
             return;

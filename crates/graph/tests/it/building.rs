@@ -123,4 +123,9 @@ fn settings_of_unknown_nodes_are_refused() {
         graph(&["a"]).edge(START, "a").edge("a", END).time_limit("b", limit),
         "a time limit names `b`, which is not a node",
     );
+    let asking = Graph::<Nothing>::builder("test").ask("a", |_| "?", |_, (): ()| ());
+    refused(
+        asking.edge(START, "a").edge("a", END).time_limit("a", limit),
+        "`a` has a time limit, but it does no work itself",
+    );
 }

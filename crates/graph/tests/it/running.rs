@@ -208,5 +208,6 @@ async fn the_state_after_any_step_can_be_rebuilt_and_forked_from() {
 fn a_version_survives_being_written_down() {
     let version = nested().version();
     assert_eq!(version.to_string().parse::<ibid_graph::Version>().unwrap(), version);
+    assert_eq!(version.declared, 2, "the graph inside counts too");
     assert!("yesterday".parse::<ibid_graph::Version>().is_err());
 }
