@@ -73,6 +73,8 @@ fn graph(python: &Path, script: &Path) -> anyhow::Result<()> {
     let (ours, bare) = (of("latency_s")?, of("bare_latency_s")?);
     Figure::compare("seconds for a durable six-step turn, one at a time", ours, bare, Goal::AtMostTimes(2.0))
         .print()?;
+    let (ours, bare) = (of("cpu_s")?, of("bare_cpu_s")?);
+    Figure::compare("CPU seconds for a durable six-step turn", ours, bare, Goal::AtMostTimes(2.0)).print()?;
     let (ours, bare) = (of("turns_per_s")?, of("bare_turns_per_s")?);
     Figure::compare("durable six-step turns per second, 64 at once", ours, bare, Goal::AtLeastTimes(1.0))
         .print()?;

@@ -1,12 +1,13 @@
 //! Ten trivial nodes over a state with 20 texts of 1.8 KB: without a journal, and on the local engine.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cpu_time::ProcessTime;
 use futures_util::StreamExt;
 use ibid_core::{Message, Scope, Tenant, ThreadId, TurnInput};
-use ibid_engine::{Assistant, Engine, LocalEngine, LocalSettings, Turn};
+use ibid_engine::{Assistant, Engine, EngineFile, LocalEngine, LocalSettings, Turn};
 use ibid_graph::{END, Graph, START, State};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -15,6 +16,7 @@ use crate::memory_bytes;
 
 const NODES: [&str; 10] = ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"];
 const TURNS: u32 = 100;
+const WARM_UP: u32 = 20;
 
 #[derive(Clone, Serialize)]
 struct Texts {
@@ -64,40 +66,23 @@ pub(crate) fn plain() -> anyhow::Result<Value> {
 pub(crate) fn journal() -> anyhow::Result<Value> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
     let folder = tempfile::tempdir()?;
-    let path = folder.path().join("engine.db");
-    let program = graph()?.program(
-        |input: TurnInput| {
-            let all = input.history.into_iter().chain(input.messages);
-            Ok(Texts { texts: all.map(|message| message.text).collect(), count: 0 })
-        },
-        |end: &Texts| vec![Message::assistant(end.count.to_string())],
-    );
-    let assistant = Assistant { program, history: 10_000 };
     runtime.block_on(async {
-        let assistants = [("ten".to_owned(), assistant)].into_iter().collect();
-        let engine = LocalEngine::open(&path, assistants, LocalSettings::default()).await?;
-        let (scope, thread) = (Scope::of(Tenant::local()), ThreadId::new());
+        // Both sides warm up on a file of their own.
+        let engine = open(&folder.path().join("warm/engine.db")).await?;
+        turns(&engine, WARM_UP).await?;
+        engine.close().await;
+
+        let path = folder.path().join("measured/engine.db");
+        let engine = open(&path).await?;
         let before = ProcessTime::try_now()?;
-        let own = engine.clone();
-        // On a worker, as every turn of a server is.
-        let running = tokio::spawn(async move {
-            for number in 0..TURNS {
-                let mut turn = Turn::new(thread, "ten", Message::user("go on"));
-                if number == 0 {
-                    turn.messages = texts().into_iter().map(Message::user).collect();
-                }
-                let run = own.submit(&scope, turn).await?.run;
-                own.events(&scope, run, 0).await?.for_each(|_| std::future::ready(())).await;
-            }
-            anyhow::Ok(())
-        });
-        running.await??;
+        turns(&engine, TURNS).await?;
         let cpu = before.try_elapsed()?.as_secs_f64() / (f64::from(TURNS) * NODES.len() as f64);
         let resident = memory_bytes("VmRSS")?;
         engine.close().await;
-        let stored = ibid_engine::EngineFile::at(&path).inspect()?.bytes;
+        let file = EngineFile::at(&path);
+        let stored = file.inspect()?.bytes;
 
-        let engine = LocalEngine::open(&path, std::iter::empty().collect(), LocalSettings::default()).await?;
+        let engine = open(&path).await?;
         tokio::time::sleep(Duration::from_millis(5)).await;
         engine.drop_steps_older_than(Duration::ZERO).await?;
         engine.close().await;
@@ -105,7 +90,37 @@ pub(crate) fn journal() -> anyhow::Result<Value> {
             "cpu_s_per_node": cpu,
             "resident_bytes": resident,
             "stored_bytes": stored,
-            "dropped_bytes": ibid_engine::EngineFile::at(&path).inspect()?.bytes,
+            "dropped_bytes": file.inspect()?.bytes,
         }))
     })
+}
+
+async fn open(path: &Path) -> anyhow::Result<LocalEngine> {
+    let program = graph()?.program(
+        |input: TurnInput| {
+            let all = input.history.into_iter().chain(input.messages);
+            Ok(Texts { texts: all.map(|message| message.text).collect(), count: 0 })
+        },
+        |end: &Texts| vec![Message::assistant(end.count.to_string())],
+    );
+    let assistants = [("ten".to_owned(), Assistant { program, history: 10_000 })].into_iter().collect();
+    Ok(LocalEngine::open(path, assistants, LocalSettings::default()).await?)
+}
+
+/// Some turns, one after the other, on a new thread; on a worker, as every turn of a server is.
+async fn turns(engine: &LocalEngine, count: u32) -> anyhow::Result<()> {
+    let engine = engine.clone();
+    let running = tokio::spawn(async move {
+        let (scope, thread) = (Scope::of(Tenant::local()), ThreadId::new());
+        for number in 0..count {
+            let mut turn = Turn::new(thread, "ten", Message::user("go on"));
+            if number == 0 {
+                turn.messages = texts().into_iter().map(Message::user).collect();
+            }
+            let run = engine.submit(&scope, turn).await?.run;
+            engine.events(&scope, run, 0).await?.for_each(|_| std::future::ready(())).await;
+        }
+        anyhow::Ok(())
+    });
+    running.await?
 }

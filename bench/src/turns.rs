@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
+use cpu_time::ProcessTime;
 use futures_util::StreamExt;
 use ibid_core::{Message, Scope, Tenant, ThreadId, TurnInput};
 use ibid_engine::{Assistant, Assistants, Engine, LocalEngine, LocalSettings, Turn};
@@ -44,13 +45,18 @@ pub(crate) fn measure() -> anyhow::Result<Value> {
     let folder = tempfile::tempdir()?;
     runtime.block_on(async {
         let (mut ours, mut bare, mut many, mut bare_many) = (vec![], vec![], vec![], vec![]);
+        let (mut cpu, mut bare_cpu) = (vec![], vec![]);
         for round in 0..ROUNDS {
             let engine = open(&folder.path().join(format!("{round}.db"))).await?;
             let mut reference = Bare::open(&folder.path().join(format!("bare-{round}.db")))?;
             one_after_the_other(&engine, 20).await?;
             reference.turns(20)?;
+            let before = ProcessTime::try_now()?;
             ours.push(one_after_the_other(&engine, TURNS_ALONE).await? / TURNS_ALONE as f64);
+            cpu.push(before.try_elapsed()?.as_secs_f64() / TURNS_ALONE as f64);
+            let before = ProcessTime::try_now()?;
             bare.push(timed(|| reference.turns(TURNS_ALONE))? / TURNS_ALONE as f64);
+            bare_cpu.push(before.try_elapsed()?.as_secs_f64() / TURNS_ALONE as f64);
             many.push((AT_ONCE * TURNS_EACH) as f64 / at_once(&engine).await?);
             bare_many.push(1000.0 / timed(|| reference.turns(1000))?);
             engine.close().await;
@@ -58,6 +64,8 @@ pub(crate) fn measure() -> anyhow::Result<Value> {
         Ok(json!({
             "latency_s": median(ours),
             "bare_latency_s": median(bare),
+            "cpu_s": median(cpu),
+            "bare_cpu_s": median(bare_cpu),
             "turns_per_s": median(many),
             "bare_turns_per_s": median(bare_many),
         }))

@@ -4,6 +4,7 @@
 mod file;
 mod journal;
 mod log;
+mod pace;
 mod readers;
 mod rows;
 mod runs;

@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
 use super::file::{StoreError, open_for_reading};
+use super::pace::Pace;
 
 /// How many read at once; others wait. Each has a connection, which is kept.
 const AT_ONCE: usize = 8;
@@ -20,6 +22,8 @@ struct Pool {
     /// `None` once closed.
     idle: Mutex<Option<Vec<Connection>>>,
     places: Semaphore,
+    /// How long a look usually takes.
+    pace: Pace,
 }
 
 impl Readers {
@@ -29,16 +33,20 @@ impl Readers {
             path: path.to_owned(),
             idle: Mutex::new(Some(Vec::new())),
             places: Semaphore::new(AT_ONCE),
+            pace: Pace::default(),
         }))
     }
 
-    /// Reads on a thread that may block.
+    /// Reads on the spot while that is quick, else on a thread that may block.
     pub(crate) async fn read<T, F>(&self, look: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     {
         let _place = self.0.places.acquire().await.map_err(|_| StoreError::Closed)?;
+        if self.0.pace.is_quick() {
+            return self.read_here(look);
+        }
         let pool = self.clone();
         let reading = tokio::task::spawn_blocking(move || pool.read_here(look));
         reading.await.unwrap_or(Err(StoreError::Closed))
@@ -51,7 +59,9 @@ impl Readers {
     ) -> Result<T, StoreError> {
         let idle = self.idle().as_mut().ok_or(StoreError::Closed)?.pop();
         let connection = idle.map_or_else(|| open_for_reading(&self.0.path), Ok)?;
+        let began = Instant::now();
         let seen = look(&connection);
+        self.0.pace.note(began);
         if let Some(idle) = self.idle().as_mut().filter(|idle| idle.len() < AT_ONCE) {
             idle.push(connection);
         }

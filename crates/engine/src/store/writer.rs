@@ -1,17 +1,18 @@
 //! The one writer. Whatever waits when it comes round shares one commit, so that a thousand turns
 //! cost little more than one.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::file::{StoreError, give_room_back};
 use super::log::RunLog;
+use super::pace::Pace;
 
 /// The most that shares one commit.
 const LARGEST_BATCH: usize = 512;
@@ -37,10 +38,6 @@ impl Batch {
     }
 }
 
-/// A commit that usually takes less than this is made where it is asked for: handing it to another
-/// thread and back would take as long. Slower ones must not hold up a thread that runs turns.
-const QUICK: Duration = Duration::from_micros(250);
-
 /// Writes to the file, one commit at a time.
 #[derive(Clone)]
 pub(crate) struct Writer {
@@ -52,8 +49,8 @@ struct WritingFile {
     connection: Mutex<Connection>,
     /// How many orders wait for the writer's thread.
     waiting: AtomicUsize,
-    /// How long a commit usually takes, in nanoseconds.
-    usual_ns: AtomicU64,
+    /// How long a commit usually takes.
+    pace: Pace,
 }
 
 /// What the writer's thread is asked to do.
@@ -69,7 +66,7 @@ impl Writer {
         let file = Arc::new(WritingFile {
             connection: Mutex::new(connection),
             waiting: AtomicUsize::new(0),
-            usual_ns: AtomicU64::new(0),
+            pace: Pace::default(),
         });
         let own = file.clone();
         let name = std::thread::Builder::new().name("ibid-writer".to_owned());
@@ -165,8 +162,7 @@ where
 impl WritingFile {
     /// The connection, if nobody writes or waits to write, and commits are quick.
     fn free_and_quick(&self) -> Option<MutexGuard<'_, Connection>> {
-        let quick = Duration::from_nanos(self.usual_ns.load(Ordering::Relaxed)) < QUICK;
-        if !quick || self.waiting.load(Ordering::Relaxed) > 0 {
+        if !self.pace.is_quick() || self.waiting.load(Ordering::Relaxed) > 0 {
             return None;
         }
         self.connection.try_lock().ok()
@@ -200,9 +196,7 @@ impl WritingFile {
         let (began, changes) = (Instant::now(), connection.total_changes());
         let outcome = commit(connection, jobs);
         if connection.total_changes() > changes {
-            let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            let usual = self.usual_ns.load(Ordering::Relaxed);
-            self.usual_ns.store(usual / 8 * 7 + took / 8, Ordering::Relaxed);
+            self.pace.note(began);
         }
         if outcome.is_ok() {
             jobs.drain(..).for_each(Job::committed);
@@ -229,11 +223,19 @@ fn commit(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> Result<(), Stor
     if jobs.is_empty() {
         return Ok(());
     }
-    let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
-    for job in jobs {
-        job.perform(&transaction)?;
+    // Prepared once, unlike those of a `Transaction`, which are parsed again for every commit.
+    run(connection, "BEGIN IMMEDIATE")?;
+    let performed = jobs.iter_mut().try_for_each(|job| job.perform(connection));
+    let outcome = performed.and_then(|()| run(connection, "COMMIT"));
+    if outcome.is_err() && !connection.is_autocommit() {
+        run(connection, "ROLLBACK")?;
     }
-    Ok(transaction.commit()?)
+    outcome
+}
+
+fn run(connection: &Connection, sql: &str) -> Result<(), StoreError> {
+    connection.prepare_cached(sql)?.execute([])?;
+    Ok(())
 }
 
 #[cfg(test)]
