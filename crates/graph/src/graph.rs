@@ -13,7 +13,7 @@ use crate::retry::RetryPolicy;
 use crate::shape::{Shape, Version};
 use crate::state::State;
 
-/// A graph over the state `S`, checked by [`GraphBuilder::build`].
+/// A graph over the state `S`, checked by [`build`](crate::GraphBuilder::build).
 pub struct Graph<S: State>(pub(crate) Arc<Parts<S>>);
 
 pub(crate) struct Parts<S: State> {
