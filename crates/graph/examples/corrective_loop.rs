@@ -1,5 +1,4 @@
-//! A bounded corrective loop: draft, check, revise at most twice. Killed after the second step, it goes
-//! on in a new run of the same journal, and no finished step runs again.
+//! A bounded corrective loop: it is taken up after its second step, and no finished step runs again.
 
 #![expect(clippy::print_stdout, reason = "an example shows itself")]
 
@@ -52,9 +51,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let essay = graph.program(|()| Ok(Essay::default()), |essay: &Essay| essay.text.clone());
     let journals = MemoryJournals::default();
     run(&mut *essay.start(())?, &mut journals.open("first"), &Host::default()).await?;
-    journals.fork("first", 2, "killed after step 2");
+    journals.fork("first", 2, "taken up");
     let mut course = essay.start(())?;
-    run(&mut *course, &mut journals.open("killed after step 2"), &Host::default()).await?;
+    run(&mut *course, &mut journals.open("taken up"), &Host::default()).await?;
     println!("the essay: {}", course.output());
     Ok(())
 }
