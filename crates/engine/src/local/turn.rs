@@ -12,11 +12,11 @@ use ibid_graph::{
 };
 use tracing::Instrument;
 
-use super::LocalEngine;
 use super::journal::LocalJournal;
 use super::live::LiveRun;
 use super::reading::read_turn;
 use super::work::{Input, Outcome, Started};
+use super::{LocalEngine, TurnProgram};
 use crate::error::Error;
 use crate::store::{self, Batch, RunRow, Sink, StoreError};
 
@@ -89,8 +89,7 @@ impl LocalEngine {
 
     /// Stands where the turn stopped, with the journal from there on.
     async fn prepare(&self, turn: &mut Started, live: &LiveRun) -> Result<(TurnCourse, LocalJournal), Error> {
-        let program = self.assistant(&turn.assistant)?.program.clone();
-        let writer = self.writer()?;
+        let program = &self.assistant(&turn.assistant)?.program;
         match &mut turn.input {
             Input::Here { messages, options, history } => {
                 let input = TurnInput {
@@ -100,43 +99,49 @@ impl LocalEngine {
                     messages: std::mem::take(messages),
                     options: std::mem::take(options),
                 };
-                let journal = LocalJournal::new(writer, live.log.clone(), Vec::new());
+                let journal = LocalJournal::new(self.writer()?, live.log.clone(), Vec::new());
                 Ok((program.start(input)?, journal))
             }
-            Input::Stored(row) => {
-                let own = row.clone();
-                let read = move |connection: &_| {
-                    let (input, records) = read_turn(connection, &own)?;
-                    Ok((input, records, store::attempts_made(connection, own.key)?))
-                };
-                let (input, records, attempts) = self.0.readers.read(read).await?;
-                let mut course = program.start(input.clone())?;
-                let mut journal = LocalJournal::new(writer.clone(), live.log.clone(), records);
-                journal.count_attempts(attempts);
-                let now = self.0.assistants.version(&turn.assistant);
-                if let Err(misfit) = replay(&mut *course, journal.records(), &row.version, now) {
-                    let version = now.map(|version| version.to_string()).unwrap_or_default();
-                    let key = turn.key;
-                    let log = live.log.clone();
-                    let restart = move |connection: &_| {
-                        let restarted = Kind::Restarted { reason: misfit.clone() };
-                        log.close_with(vec![StepEvent::of_run(restarted)], None);
-                        store::restart_run(connection, key, &version)
-                    };
-                    writer.write(Batch::of(&live.log), restart).await?;
-                    journal.forget_records();
-                    return Ok((program.start(input)?, journal));
-                }
-                if let (Some(step), Some(answer)) = (row.asked_step, &row.answer) {
-                    let answer = serde_json::from_str(answer).map_err(StoreError::damaged)?;
-                    journal.take_answer(step, answer);
-                }
-                if turn.left {
-                    live.log.add(StepEvent::of_run(Kind::Resumed));
-                }
-                Ok((course, journal))
-            }
+            Input::Stored(row) => self.prepare_stored(program, row, turn.left, live).await,
         }
+    }
+
+    /// Replays what is written down of a turn, or begins it again if that no longer fits.
+    async fn prepare_stored(
+        &self,
+        program: &TurnProgram,
+        row: &RunRow,
+        left: bool,
+        live: &LiveRun,
+    ) -> Result<(TurnCourse, LocalJournal), Error> {
+        let own = row.clone();
+        let read = move |connection: &_| {
+            let (input, records) = read_turn(connection, &own)?;
+            Ok((input, records, store::attempts_made(connection, own.key)?))
+        };
+        let (input, records, attempts) = self.0.readers.read(read).await?;
+        let mut course = program.start(input.clone())?;
+        let mut journal = LocalJournal::new(self.writer()?, live.log.clone(), records);
+        journal.count_attempts(attempts);
+        let now = program.shape().version();
+        if let Err(misfit) = replay(&mut *course, journal.records(), &row.version, now) {
+            let (key, log) = (row.key, live.log.clone());
+            let restart = move |connection: &_| {
+                let restarted = Kind::Restarted { reason: misfit.clone() };
+                log.close_with(vec![StepEvent::of_run(restarted)], None);
+                store::restart_run(connection, key, &now.to_string())
+            };
+            self.writer()?.write(Batch::of(&live.log), restart).await?;
+            journal.forget_records();
+            return Ok((program.start(input)?, journal));
+        }
+        if let (Some(step), Some(answer)) = (row.asked_step, &row.answer) {
+            journal.take_answer(step, serde_json::from_str(answer).map_err(StoreError::damaged)?);
+        }
+        if left {
+            live.log.add(StepEvent::of_run(Kind::Resumed));
+        }
+        Ok((course, journal))
     }
 
     async fn history(&self, thread: i64, range: Range<i64>) -> Result<Vec<Message>, StoreError> {
@@ -176,10 +181,9 @@ fn replay(
     course: &mut dyn Course<Vec<Message>>,
     records: &[ibid_graph::Record],
     version: &str,
-    now: Option<Version>,
+    now: Version,
 ) -> Result<(), String> {
-    let then: Option<Version> = version.parse().ok();
-    if let (Some(then), Some(now)) = (then, now)
+    if let Ok(then) = version.parse::<Version>()
         && !then.may_continue_as(&now)
     {
         return Err(format!(
