@@ -62,14 +62,22 @@ fn assistants(performed: &Arc<File>) -> Assistants {
 }
 
 async fn work(performed: &File, state: &Six, context: &Context) -> Result<Done, NodeError> {
-    // One write with O_APPEND: the line is whole and outlives the process.
-    let line = format!("{} {}\n", state.run, context.step());
-    let mut file = performed;
-    file.write_all(line.as_bytes()).unwrap();
+    note(performed, &format!("{} {}", state.run, context.step()));
     context.token(format!("{}:{} ", context.node(), context.attempt()));
     let pause = rand::rng().random_range(0..4000);
     tokio::time::sleep(Duration::from_micros(pause)).await;
     Ok(Done(context.node().to_owned()))
+}
+
+/// Appends a line that outlives the process. A kill can tear it where it crosses a page of the file, so it
+/// stands between two line ends and has a full stop behind it: what lacks that is no line.
+fn note(mut file: &File, text: &str) {
+    file.write_all(format!("\n{text}.\n").as_bytes()).unwrap();
+}
+
+fn noted(folder: &Path, name: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(folder.join(name)).unwrap();
+    text.lines().filter_map(|line| line.strip_suffix('.')).map(str::to_owned).collect()
 }
 
 fn append(folder: &Path, name: &str) -> Arc<File> {
@@ -115,15 +123,14 @@ fn child() {
 
 /// Submits turn after turn, two at a time, and notes each that was taken.
 async fn talk(engine: LocalEngine, folder: PathBuf, number: u8) {
-    let noted = append(&folder, "taken");
-    let taken = std::fs::read_to_string(folder.join("taken")).unwrap();
-    let mut next = taken.lines().filter(|line| line.starts_with(&format!("{number} "))).count();
+    let taken = append(&folder, "taken");
+    let own = format!("{number} ");
+    let mut next = noted(&folder, "taken").iter().filter(|line| line.starts_with(&own)).count();
     loop {
         let mut turn = Turn::new(thread(number), "six", Message::user(format!("turn {next}")));
         turn.idempotency_key = Some(format!("turn {next}"));
         let run = engine.submit(&scope(), turn).await.unwrap().run;
-        let mut file: &File = &noted;
-        file.write_all(format!("{number} {next}\n").as_bytes()).unwrap();
+        note(&taken, &format!("{number} {next}"));
         if next % 2 == 1 {
             let events = engine.events(&scope(), run, 0).await.unwrap();
             events.for_each(|_| std::future::ready(())).await;
@@ -162,13 +169,13 @@ fn nothing_is_lost_or_done_twice_when_the_process_is_killed() {
 /// Holds what is stored against what was counted outside; returns how many turns there were.
 async fn verify(folder: &Path) -> u64 {
     let performed = performed(folder);
-    let taken = std::fs::read_to_string(folder.join("taken")).unwrap();
+    let taken = noted(folder, "taken");
     let engine = open(folder).await;
     let mut turns = 0;
     for number in 0..THREADS {
         let runs = engine.runs(&scope(), thread(number)).await.unwrap();
-        let noted = taken.lines().filter(|line| line.starts_with(&format!("{number} "))).count();
-        assert!(runs.len() >= noted, "thread {number} took {noted} turns and knows {}", runs.len());
+        let promised = taken.iter().filter(|line| line.starts_with(&format!("{number} "))).count();
+        assert!(runs.len() >= promised, "thread {number} took {promised} turns and knows {}", runs.len());
         let mut expected = Vec::new();
         for (position, run) in runs.iter().enumerate() {
             assert_eq!(run.status, RunStatus::Done, "turn {position} of thread {number}: {:?}", run.error);
@@ -190,7 +197,7 @@ async fn verify(folder: &Path) -> u64 {
 /// Which steps each run began, in the order in which they began.
 fn performed(folder: &Path) -> HashMap<RunId, Vec<u32>> {
     let mut found: HashMap<RunId, Vec<u32>> = HashMap::new();
-    for line in std::fs::read_to_string(folder.join("performed")).unwrap().lines() {
+    for line in noted(folder, "performed") {
         let (run, step) = line.split_once(' ').unwrap();
         found.entry(run.parse().unwrap()).or_default().push(step.parse().unwrap());
     }
