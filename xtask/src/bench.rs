@@ -113,7 +113,7 @@ const METHOD: &str = "
 - *1,000 turns at once*: from the first `submit` to the last event, and the most memory that was resident.
 
 ## What limits it
-About two thirds of the CPU time of a journaled step is the commit itself, most of that the kernel's part of one
-flush to disk; bare SQLite spends it too. On a shared host that part swings: over a dozen runs the figure per
-node with the journal lay between 16 and 24 times less than the reference.
+About half of the CPU time of a journaled step is the commit, most of that the kernel's part of one flush to disk;
+bare SQLite spends it too. On a shared host that part swings from run to run, so the figure per node with the
+journal must be taken from several: see decision 0003 for those that were made.
 ";

@@ -13,7 +13,7 @@ mod sweep;
 mod turn;
 mod work;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -61,7 +61,6 @@ impl Default for LocalSettings {
 pub struct LocalEngine(Arc<Inner>);
 
 struct Inner {
-    path: PathBuf,
     settings: LocalSettings,
     assistants: Assistants,
     writer: Mutex<Option<Writer>>,
@@ -87,7 +86,6 @@ impl LocalEngine {
         let spawn = |source| StoreError::Open { path: path.to_owned(), source };
         let (writer, thread) = Writer::start(connection).map_err(spawn)?;
         let engine = Self(Arc::new(Inner {
-            path: path.to_owned(),
             settings,
             assistants,
             writer: Mutex::new(Some(writer)),
@@ -123,11 +121,6 @@ impl LocalEngine {
             let _ = tokio::task::spawn_blocking(|| thread.join()).await;
         }
         self.0.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
-    }
-
-    /// How much disk the file takes, with its log.
-    pub fn size_bytes(&self) -> u64 {
-        store::size_bytes(&self.0.path)
     }
 
     /// Who can answer.
