@@ -16,6 +16,10 @@ verify:
 test *arguments:
     cargo test --workspace {{arguments}}
 
+# Bring the real models that the tests use, once: 700 MB
+fetch-test-models:
+    bash crates/testkit/models/fetch
+
 # The kill test with 300 kills instead of a sample
 test-crash:
     IBID_KILLS=300 cargo test --package ibid-engine --test it -- --nocapture crash::nothing

@@ -1,12 +1,15 @@
-//! The nouns that every other crate speaks in. They carry rules in their types and know no engine,
-//! no store and no network.
+//! The nouns that every other crate speaks in, and the ports through which assistants reach the world.
+//! They carry rules in their types and know no engine, no store and no network.
 
 mod id;
 mod message;
+pub mod model;
 mod scope;
+mod secret;
 mod turn;
 
 pub use id::{InvalidId, RunId, ThreadId};
 pub use message::{Message, Role};
 pub use scope::{InvalidTenant, Scope, Tenant};
+pub use secret::Secret;
 pub use turn::TurnInput;

@@ -1,0 +1,19 @@
+//! The ports to models: chat, embedding, reranking. Whoever holds one knows neither provider nor protocol.
+
+mod caller;
+mod chat;
+mod embed;
+mod error;
+mod part;
+mod prompt;
+mod rerank;
+mod spending;
+
+pub use caller::{Caller, Class};
+pub use chat::{AnswerSchema, ChatModel, ChatRequest, ChatStream, ToolChoice, ToolSpec, ask, ask_for};
+pub use embed::{Embedder, Purpose, Vectors};
+pub use error::ModelError;
+pub use part::{ChatPart, ChatReply, Finish, Usage};
+pub use prompt::{Prompt, ToolCall};
+pub use rerank::Reranker;
+pub use spending::{Day, Spending, SpendingError};

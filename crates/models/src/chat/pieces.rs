@@ -1,0 +1,194 @@
+//! A reply while it comes: reads the body, keeps the time limits, and holds the call's place until its end.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use http::header::CONTENT_TYPE;
+use ibid_core::model::{ChatPart, Finish, ModelError, Usage};
+use ibid_egress::{Error, Response};
+use serde_json::Value;
+
+use super::decode::Decoder;
+use super::sse::Events;
+use super::tokens::Tokenizer;
+use crate::governor::{Failure, Permit};
+use crate::provider::Provider;
+
+/// A reply that has begun.
+pub(super) struct Pieces {
+    provider: Arc<Provider>,
+    body: BoxStream<'static, Result<Bytes, Error>>,
+    events: Events,
+    /// A body that is no stream of events is collected here and read as a whole.
+    whole: Option<Vec<u8>>,
+    decoder: Option<Decoder>,
+    ready: VecDeque<ChatPart>,
+    permit: Option<Permit>,
+    meter: Meter,
+    end: Option<(Finish, Usage)>,
+}
+
+/// Counts what a reply takes, in case the provider does not say or the reply is stopped.
+pub(super) struct Meter {
+    pub(super) tokenizer: Tokenizer,
+    pub(super) input_tokens: u64,
+    pub(super) output_tokens: u64,
+}
+
+impl Pieces {
+    /// Waits until the model begins to answer.
+    pub(super) async fn begin(
+        provider: Arc<Provider>,
+        response: Response,
+        tools: Vec<String>,
+        meter: Meter,
+    ) -> Result<Self, Failure> {
+        let media_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let whole = media_type.is_some_and(|kind| kind.starts_with("application/json")).then(Vec::new);
+        let mut pieces = Self {
+            provider,
+            body: response.into_stream().boxed(),
+            events: Events::default(),
+            whole,
+            decoder: Some(Decoder::new(tools)),
+            ready: VecDeque::new(),
+            permit: None,
+            meter,
+            end: None,
+        };
+        while pieces.decoder.as_ref().is_some_and(|decoder| !decoder.has_begun()) {
+            pieces.read().await?;
+        }
+        Ok(pieces)
+    }
+
+    /// From here on the reply holds its place among the calls under way.
+    pub(super) fn holding(mut self, mut permit: Permit) -> Self {
+        match &self.end {
+            Some((_, usage)) => (permit.usage, permit.complete) = (*usage, true),
+            None => permit.usage = self.meter.usage(),
+        }
+        self.permit = Some(permit);
+        self
+    }
+
+    /// The next part. The last one is followed by nothing; [`Pieces::ended`] then says how it ended.
+    pub(super) async fn next(&mut self) -> Option<Result<ChatPart, ModelError>> {
+        let limit: Duration = self.provider.limits().between_tokens;
+        loop {
+            if let Some(part) = self.ready.pop_front() {
+                return Some(Ok(part));
+            }
+            self.decoder.as_ref()?;
+            let failure = match tokio::time::timeout(limit, self.read()).await {
+                Ok(Ok(())) => continue,
+                Ok(Err(Failure::Passing(error, _) | Failure::Final(error))) => error,
+                Ok(Err(Failure::Limited(retry_after))) => {
+                    ModelError::Busy { provider: self.provider.name().to_owned(), retry_after }
+                }
+                Err(_) => self.provider.too_slow("to go on with its answer", limit),
+            };
+            self.decoder = None;
+            if let Some(permit) = &mut self.permit {
+                permit.broke(&failure.to_string());
+            }
+            return Some(Err(failure));
+        }
+    }
+
+    /// How the reply ended, after its last part. The place is free from here on.
+    pub(super) fn ended(&mut self) -> Option<(Finish, Usage)> {
+        self.permit = None;
+        self.end.take()
+    }
+
+    /// Reads what comes next into `ready`.
+    async fn read(&mut self) -> Result<(), Failure> {
+        match self.body.next().await {
+            Some(Ok(piece)) => {
+                if let Some(whole) = &mut self.whole {
+                    whole.extend_from_slice(&piece);
+                } else {
+                    let long = |_| Failure::Final(self.provider.nonsense("an event is too long"));
+                    self.events.push(&piece).map_err(long)?;
+                    self.decode()?;
+                }
+                Ok(())
+            }
+            Some(Err(error)) => Err(self.provider.broken(&error)),
+            None => {
+                if let Some(whole) = self.whole.take() {
+                    self.decode_one(&String::from_utf8_lossy(&whole))?;
+                } else {
+                    self.events.end();
+                    self.decode()?;
+                }
+                self.finish()
+            }
+        }
+    }
+
+    fn decode(&mut self) -> Result<(), Failure> {
+        while let Some(data) = self.events.next() {
+            if self.decoder.is_none() {
+                return Ok(());
+            }
+            if data == "[DONE]" {
+                return self.finish();
+            }
+            self.decode_one(&data)?;
+        }
+        Ok(())
+    }
+
+    fn decode_one(&mut self, data: &str) -> Result<(), Failure> {
+        let chunk: Value = serde_json::from_str(data)
+            .map_err(|error| Failure::Passing(self.provider.nonsense(&error.to_string()), None))?;
+        if let Some(failure) = self.provider.failure_in(&chunk) {
+            return Err(failure);
+        }
+        if let Some(decoder) = &mut self.decoder {
+            let parts = decoder.push(&chunk);
+            for part in &parts {
+                if let ChatPart::Text(text) | ChatPart::Reasoning(text) = part {
+                    // Pieces are about a token each; a whole reply in one piece is counted.
+                    self.meter.output_tokens +=
+                        if text.len() < 16 { 1 } else { self.meter.tokenizer.count(text) as u64 };
+                }
+            }
+            self.ready.extend(parts);
+            // The account is right whenever the reply is stopped.
+            if let Some(permit) = &mut self.permit {
+                permit.usage = self.meter.usage();
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), Failure> {
+        let Some(decoder) = self.decoder.take() else { return Ok(()) };
+        if !decoder.is_complete() {
+            return Err(Failure::Passing(self.provider.cut("the answer breaks off"), None));
+        }
+        let ended = decoder.end();
+        self.ready.extend(ended.parts);
+        let usage = ended.usage.unwrap_or_else(|| self.meter.usage());
+        self.end = Some((ended.finish, usage));
+        if let Some(permit) = &mut self.permit {
+            permit.usage = usage;
+            permit.complete = true;
+        }
+        Ok(())
+    }
+}
+
+impl Meter {
+    fn usage(&self) -> Usage {
+        let (input_tokens, output_tokens) = (self.input_tokens, self.output_tokens);
+        Usage { input_tokens, output_tokens, cached_tokens: 0, estimated: true }
+    }
+}

@@ -1,0 +1,127 @@
+//! One model of one provider: from a request to a reply that has begun.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ibid_core::model::{ChatRequest, ModelError, Prompt, ToolChoice};
+
+use super::abilities::Abilities;
+use super::fit::fit;
+use super::pieces::{Meter, Pieces};
+use super::settings::ChatSettings;
+use super::wire;
+use crate::governor::{Ask, Failure};
+use crate::provider::Provider;
+
+const PATH: &str = "chat/completions";
+
+/// A chat model behind any server that speaks OpenAI's protocol.
+pub struct RemoteChat {
+    pub(super) provider: Arc<Provider>,
+    pub(super) settings: ChatSettings,
+    abilities: Mutex<Abilities>,
+}
+
+impl RemoteChat {
+    /// A model of a provider.
+    pub fn new(provider: Arc<Provider>, settings: ChatSettings) -> Arc<Self> {
+        let abilities = Mutex::new(Abilities::new(settings.tools, settings.schema));
+        Arc::new(Self { provider, settings, abilities })
+    }
+
+    /// Its provider.
+    pub fn provider(&self) -> &Arc<Provider> {
+        &self.provider
+    }
+
+    /// The request as this model is asked: with its own limit, and as much of the conversation as it can hold.
+    /// Returns how many tokens that takes, too.
+    pub(super) fn fitted(&self, mut request: ChatRequest) -> Result<(ChatRequest, usize), ModelError> {
+        let ChatSettings { name, tokenizer, context_tokens, max_output_tokens, .. } = &self.settings;
+        request.max_output_tokens = request.max_output_tokens.or(*max_output_tokens);
+        // Both may have to stand in the prompt, with words around them.
+        const AROUND: usize = 120;
+        let tools: usize = request.tools.iter().map(|tool| tokenizer.count_tool(tool)).sum();
+        let schema = request.schema.as_ref().map_or(0, |schema| tokenizer.count(&schema.schema.to_string()));
+        let extra = [tools, schema]
+            .into_iter()
+            .filter(|tokens| *tokens > 0)
+            .map(|tokens| tokens + AROUND)
+            .sum::<usize>();
+        let answer = self.settings.reserved_for_answer(request.max_output_tokens);
+        let room = context_tokens.saturating_sub(answer + extra);
+        let (prompts, used) = fit(name, tokenizer, std::mem::take(&mut request.prompts), room)?;
+        request.prompts = prompts;
+        Ok((request, used + extra))
+    }
+
+    /// Asks, and comes back when the model begins to answer. What the provider refuses to take is left out from
+    /// then on and put into the prompt.
+    pub(super) async fn begin(
+        &self,
+        request: &ChatRequest,
+        input_tokens: usize,
+        has_fallback: bool,
+    ) -> Result<Pieces, ModelError> {
+        let caller = &request.caller;
+        let answer = self.settings.reserved_for_answer(request.max_output_tokens);
+        let tokens = (input_tokens + answer) as u64;
+        loop {
+            let abilities = self.abilities();
+            let body = wire::body(&self.settings.model, request, abilities, &self.settings.extra);
+            let attempt = || self.attempt(&body, request, input_tokens);
+            let ask = Ask { caller, tokens, has_fallback };
+            match self.provider.governor().call(ask, attempt).await {
+                Ok((pieces, permit)) => return Ok(pieces.holding(permit)),
+                Err(ModelError::Refused { reason, provider, status }) => {
+                    let Some(changed) = abilities.without_refused(&reason, &body) else {
+                        return Err(ModelError::Refused { reason, provider, status });
+                    };
+                    tracing::info!(
+                        model = self.settings.name,
+                        reason,
+                        "the provider lacks something; it is replaced"
+                    );
+                    *self.abilities.lock().unwrap_or_else(PoisonError::into_inner) = changed;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn attempt(
+        &self,
+        body: &serde_json::Value,
+        request: &ChatRequest,
+        input_tokens: usize,
+    ) -> Result<Pieces, Failure> {
+        let beginning = async {
+            let response = self.provider.post(PATH, body).await?;
+            let tokenizer = self.settings.tokenizer.clone();
+            let meter = Meter { tokenizer, input_tokens: input_tokens as u64, output_tokens: 0 };
+            Pieces::begin(self.provider.clone(), response, callable(request), meter).await
+        };
+        let limit = self.provider.limits().first_token;
+        let late = || Failure::Passing(self.provider.too_slow("to begin its answer", limit), None);
+        tokio::time::timeout(limit, beginning).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    fn abilities(&self) -> Abilities {
+        *self.abilities.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The names of the tools that may be called.
+fn callable(request: &ChatRequest) -> Vec<String> {
+    if request.tool_choice == ToolChoice::None {
+        return Vec::new();
+    }
+    request.tools.iter().map(|tool| tool.name.clone()).collect()
+}
+
+/// The request that tells a model what was wrong with its answer.
+pub(super) fn repairing(request: &ChatRequest, answer: &str, repair: Prompt) -> ChatRequest {
+    let mut request = request.clone();
+    request.prompts.push(Prompt::assistant(answer));
+    request.prompts.push(repair);
+    request
+}

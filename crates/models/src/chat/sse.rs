@@ -1,0 +1,89 @@
+//! Reads server-sent events from a body that comes in pieces of any size.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+/// No event of a model is longer than this; whoever sends more is not a model.
+const LONGEST: usize = 4 << 20;
+
+/// Puts events together from pieces.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    line: Vec<u8>,
+    data: String,
+    ready: VecDeque<String>,
+}
+
+/// An event is longer than any event of a model.
+#[derive(Debug)]
+pub(super) struct TooLong;
+
+impl Events {
+    /// Takes the next piece in.
+    pub(super) fn push(&mut self, piece: &Bytes) -> Result<(), TooLong> {
+        let mut rest = &piece[..];
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(&rest[..end]);
+            rest = &rest[end + 1..];
+            let line = std::mem::take(&mut self.line);
+            self.end_of_line(&String::from_utf8_lossy(&line));
+        }
+        self.line.extend_from_slice(rest);
+        if self.line.len() + self.data.len() > LONGEST { Err(TooLong) } else { Ok(()) }
+    }
+
+    /// The body has ended; what is left is an event if it is one.
+    pub(super) fn end(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        self.end_of_line(&String::from_utf8_lossy(&line));
+        self.end_of_line("");
+    }
+
+    /// The data of the next event.
+    pub(super) fn next(&mut self) -> Option<String> {
+        self.ready.pop_front()
+    }
+
+    fn end_of_line(&mut self, line: &str) {
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        if line.is_empty() {
+            if !self.data.is_empty() {
+                self.ready.push_back(std::mem::take(&mut self.data));
+            }
+        } else if let Some(data) = line.strip_prefix("data:") {
+            if !self.data.is_empty() {
+                self.data.push('\n');
+            }
+            self.data.push_str(data.strip_prefix(' ').unwrap_or(data));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_the_same_however_the_body_is_cut() {
+        let body =
+            ": hello\r\n\r\ndata: {\"a\":1}\r\n\r\nevent: x\ndata:one\ndata: zwei ü\n\nid: 4\n\ndata: [DONE]";
+        for size in 1..body.len() {
+            let mut events = Events::default();
+            for piece in body.as_bytes().chunks(size) {
+                events.push(&Bytes::copy_from_slice(piece)).unwrap();
+            }
+            events.end();
+            let all: Vec<String> = std::iter::from_fn(|| events.next()).collect();
+            assert_eq!(all, ["{\"a\":1}", "one\nzwei ü", "[DONE]"], "in pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn an_endless_line_is_refused() {
+        let mut events = Events::default();
+        let piece = Bytes::from(vec![b'x'; LONGEST]);
+        assert!(events.push(&piece).is_ok());
+        assert!(events.push(&piece).is_err());
+    }
+}

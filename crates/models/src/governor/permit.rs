@@ -1,0 +1,61 @@
+//! The place of a call that is under way. To drop it is to give the place to the next.
+
+use std::sync::Arc;
+
+use ibid_core::model::Usage;
+
+use super::Governor;
+use super::budget::Reservation;
+use super::counters::count;
+use super::queue::Admitted;
+
+/// One place among the requests under way.
+pub(super) struct Slot {
+    pub(super) governor: Arc<Governor>,
+    pub(super) admitted: Admitted,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.governor.advance(|queue| {
+            queue.release(self.admitted);
+            if self.admitted.probe {
+                queue.breaker.probe_lost();
+            }
+        });
+    }
+}
+
+/// The place of a call whose answer has begun, and the account of what it takes.
+pub(crate) struct Permit {
+    pub(super) slot: Slot,
+    pub(super) reservation: Option<Reservation>,
+    /// How many tokens it was thought to take.
+    pub(super) thought: u64,
+    /// What it has taken so far.
+    pub(crate) usage: Usage,
+    /// Whether the answer is complete.
+    pub(crate) complete: bool,
+}
+
+impl Permit {
+    /// The connection broke in the middle of the answer.
+    pub(crate) fn broke(&mut self, why: &str) {
+        self.complete = true;
+        self.slot.governor.failed(why);
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let governor = &self.slot.governor;
+        governor.counters.used(&self.usage);
+        governor.queue().pace.corrected(self.thought, self.usage.total());
+        if !self.complete {
+            count(&governor.counters.stopped);
+        }
+        if let Some(reservation) = self.reservation.take() {
+            reservation.settle(self.usage.total());
+        }
+    }
+}

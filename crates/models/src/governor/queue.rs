@@ -1,0 +1,154 @@
+//! Who goes next: chat before ingestion, in each class whoever came first, as pace, places and breaker allow.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use ibid_core::model::{Class, ModelError};
+use tokio::sync::oneshot;
+
+use super::breaker::{Admission, Breaker};
+use super::pace::Pace;
+use super::settings::GovernorSettings;
+
+/// A call's place in the queue. Whoever tries again keeps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) class: Class,
+    number: u64,
+}
+
+pub(super) struct Waiter {
+    pub(super) tokens: u64,
+    pub(super) until: Instant,
+    pub(super) turn: oneshot::Sender<Result<Admitted, ModelError>>,
+}
+
+/// A request may go.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Admitted {
+    pub(super) class: Class,
+    pub(super) at: Instant,
+    pub(super) probe: bool,
+}
+
+/// Everything that one governor decides by. One short lock holds it.
+pub(super) struct Queue {
+    provider: String,
+    concurrent: usize,
+    for_ingestion: usize,
+    waiting: BTreeMap<Place, Waiter>,
+    in_flight: [usize; 2],
+    next: u64,
+    pub(super) pace: Pace,
+    pub(super) breaker: Breaker,
+    /// Whether a task watches the clock for this queue.
+    pub(super) watched: bool,
+}
+
+impl Queue {
+    pub(super) fn new(provider: &str, settings: &GovernorSettings, now: Instant) -> Self {
+        let concurrent = settings.concurrent.max(1);
+        Self {
+            provider: provider.to_owned(),
+            concurrent,
+            // Some places are kept for people, so that most of them do not wait at all.
+            for_ingestion: (concurrent - concurrent.div_ceil(8)).max(1),
+            waiting: BTreeMap::new(),
+            in_flight: [0; 2],
+            next: 0,
+            pace: Pace::new(settings.requests_per_minute, settings.tokens_per_minute, now),
+            breaker: Breaker::new(settings.breaker_failures, settings.breaker_pause),
+            watched: false,
+        }
+    }
+
+    pub(super) fn place(&mut self, class: Class) -> Place {
+        self.next += 1;
+        Place { class, number: self.next }
+    }
+
+    pub(super) fn wait(&mut self, place: Place, waiter: Waiter) {
+        self.waiting.insert(place, waiter);
+    }
+
+    pub(super) fn leave(&mut self, place: Place) {
+        self.waiting.remove(&place);
+    }
+
+    pub(super) fn release(&mut self, admitted: Admitted) {
+        let count = &mut self.in_flight[admitted.class as usize];
+        *count = count.saturating_sub(1);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight.iter().sum()
+    }
+
+    pub(super) fn waiting(&self) -> [usize; 2] {
+        Class::ALL.map(|class| self.waiting.keys().filter(|place| place.class == class).count())
+    }
+
+    /// Lets everyone go who may. Returns when to look again, if the clock alone decides that.
+    pub(super) fn advance(&mut self, now: Instant) -> Option<Instant> {
+        loop {
+            self.turn_away(now);
+            let (&place, waiter) = self.waiting.first_key_value()?;
+            let full = self.in_flight() >= self.concurrent;
+            let ingestion_full = self.in_flight[Class::Ingestion as usize] >= self.for_ingestion;
+            if full || (place.class == Class::Ingestion && ingestion_full) {
+                return None;
+            }
+            let probe = match self.breaker.admission(now) {
+                Admission::Free => false,
+                Admission::Probe => true,
+                Admission::Closed(until) => return Some(until),
+            };
+            let ready = self.pace.ready_at(place.class);
+            if ready > now {
+                return Some(ready);
+            }
+            let tokens = waiter.tokens;
+            let Some(waiter) = self.waiting.remove(&place) else { continue };
+            let admitted = Admitted { class: place.class, at: now, probe };
+            // Whoever went away has left the queue, or is about to: then the place goes to the next.
+            if waiter.turn.send(Ok(admitted)).is_ok() {
+                self.in_flight[place.class as usize] += 1;
+                self.pace.sent(tokens, now);
+                if probe {
+                    self.breaker.probing(now);
+                }
+            }
+        }
+    }
+
+    /// Tells those who cannot be served within their patience, so that they can look elsewhere.
+    fn turn_away(&mut self, now: Instant) {
+        let Some((until, error)) = self.blocked(now) else { return };
+        let hopeless: Vec<Place> =
+            self.waiting.iter().filter(|(_, waiter)| waiter.until < until).map(|(place, _)| *place).collect();
+        for place in hopeless {
+            if let Some(waiter) = self.waiting.remove(&place) {
+                // Nobody there any more is fine.
+                let _ = waiter.turn.send(Err(error.clone()));
+            }
+        }
+    }
+
+    /// Until when nothing can be sent, and why.
+    fn blocked(&self, now: Instant) -> Option<(Instant, ModelError)> {
+        let provider = self.provider.clone();
+        if let Admission::Closed(until) = self.breaker.admission(now) {
+            let (failures, last) = self.breaker.failures();
+            let retry_after = until.duration_since(now);
+            let last = last.to_owned();
+            return Some((until, ModelError::Unavailable { provider, failures, last, retry_after }));
+        }
+        let until = self.pace.paused_until(now)?;
+        let retry_after: Duration = until.duration_since(now);
+        Some((until, ModelError::Busy { provider, retry_after: Some(retry_after) }))
+    }
+}

@@ -1,0 +1,96 @@
+//! The card of a model that runs here: a small file beside it that says how it wants to be used.
+
+use std::path::{Path, PathBuf};
+
+use ibid_core::model::ModelError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The name of the file.
+pub(crate) const FILE: &str = "model.toml";
+
+/// How a model wants to be used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Card {
+    /// Its name. Vectors of different names must not be compared.
+    pub name: String,
+    /// What it does.
+    pub kind: Kind,
+    /// The network, in this folder.
+    #[serde(default = "network_file")]
+    pub network: PathBuf,
+    /// How long its vectors are; for embedding models.
+    #[serde(default)]
+    pub dimensions: usize,
+    /// How many tokens of a text it reads; the rest is left out.
+    #[serde(default = "max_tokens")]
+    pub max_tokens: usize,
+    /// How the vectors of its tokens become one.
+    #[serde(default)]
+    pub pooling: Pooling,
+    /// What stands before a text that is searched with.
+    #[serde(default)]
+    pub query_prefix: String,
+    /// What stands before a text that is to be found.
+    #[serde(default)]
+    pub passage_prefix: String,
+    /// How question and passage are put into one text, for rerank models that do not take pairs; with
+    /// `{question}` and `{passage}` in it.
+    #[serde(default)]
+    pub pair: Option<String>,
+}
+
+/// What a model does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Gives texts vectors.
+    Embedding,
+    /// Scores passages.
+    Rerank,
+}
+
+/// How the vectors of the tokens become the vector of the text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Pooling {
+    /// Their mean.
+    #[default]
+    Mean,
+    /// The first one.
+    Cls,
+    /// The network does it itself.
+    None,
+}
+
+fn network_file() -> PathBuf {
+    PathBuf::from("model.onnx")
+}
+
+fn max_tokens() -> usize {
+    512
+}
+
+impl Card {
+    /// Reads the card in a model's folder.
+    ///
+    /// # Errors
+    /// Fails when the folder holds no model, or the card cannot be read.
+    pub fn read(folder: &Path) -> Result<Self, ModelError> {
+        let path = folder.join(FILE);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| unusable(folder, format!("{}: {error}", path.display())))?;
+        toml::from_str(&text)
+            .map_err(|error| unusable(folder, format!("{}: {}", path.display(), error.message())))
+    }
+}
+
+/// A model that cannot be run, and what helps.
+pub(crate) fn unusable(folder: &Path, reason: String) -> ModelError {
+    let model = folder
+        .file_name()
+        .map_or_else(|| folder.display().to_string(), |name| name.to_string_lossy().into_owned());
+    let help = "`ibid models pull` brings a recommended set, `ibid doctor` checks what is there".to_owned();
+    ModelError::Local { model, reason, help }
+}

@@ -1,0 +1,11 @@
+//! Models that run in this process on ONNX Runtime, from files: the library (`runtime`), what a model's folder
+//! says of it (`card`), and the network with its tokenizer (`network`).
+
+mod card;
+mod network;
+mod runtime;
+
+pub(crate) use card::unusable;
+pub use card::{Card, Kind, Pooling};
+pub(crate) use network::{Input, Network, Output};
+pub use runtime::Runtime;

@@ -1,0 +1,102 @@
+//! Reranking over HTTP, in the form that Cohere and Jina share or in that of Text Embeddings Inference.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use ibid_core::model::{Caller, ModelError, Reranker, Usage};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::governor::{Ask, Failure};
+use crate::provider::Provider;
+
+const PATH: &str = "rerank";
+/// How many passages go in one request.
+const BATCH: usize = 100;
+
+/// How a rerank request is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RerankForm {
+    /// `documents` in, `results` with `relevance_score` out: Cohere, Jina, vLLM, llama.cpp.
+    #[default]
+    Cohere,
+    /// `texts` in, a list with `score` out: Text Embeddings Inference.
+    Tei,
+}
+
+/// A rerank model of a provider.
+pub struct RemoteReranker {
+    provider: Arc<Provider>,
+    model: String,
+    form: RerankForm,
+}
+
+impl RemoteReranker {
+    /// A model of a provider, by its name there.
+    pub fn new(provider: Arc<Provider>, model: &str, form: RerankForm) -> Self {
+        Self { provider, model: model.to_owned(), form }
+    }
+
+    fn body(&self, question: &str, passages: &[&str]) -> Value {
+        match self.form {
+            RerankForm::Cohere => {
+                json!({ "model": self.model, "query": question, "documents": passages, "top_n": passages.len() })
+            }
+            RerankForm::Tei => json!({ "query": question, "texts": passages }),
+        }
+    }
+
+    fn read(&self, answer: &Value, count: usize) -> Result<Vec<f32>, ModelError> {
+        let (list, field) = match self.form {
+            RerankForm::Cohere => (&answer["results"], "relevance_score"),
+            RerankForm::Tei => (answer, "score"),
+        };
+        let nonsense = |reason: &str| self.provider.nonsense(reason);
+        let items = list.as_array().ok_or_else(|| nonsense("it has no list of scores"))?;
+        let mut scores = vec![None; count];
+        for item in items {
+            let index = item["index"].as_u64().and_then(|index| usize::try_from(index).ok());
+            let place = index.and_then(|index| scores.get_mut(index));
+            let (Some(place), Some(score)) = (place, item[field].as_f64()) else {
+                return Err(nonsense("a score is missing or belongs to no passage"));
+            };
+            *place = Some(score as f32);
+        }
+        scores
+            .into_iter()
+            .collect::<Option<_>>()
+            .ok_or_else(|| nonsense("it sent fewer scores than passages"))
+    }
+}
+
+#[async_trait]
+impl Reranker for RemoteReranker {
+    fn name(&self) -> &str {
+        &self.model
+    }
+
+    async fn rerank(
+        &self,
+        caller: &Caller,
+        question: &str,
+        passages: &[&str],
+    ) -> Result<Vec<f32>, ModelError> {
+        let mut all = Vec::with_capacity(passages.len());
+        for batch in passages.chunks(BATCH) {
+            let body = self.body(question, batch);
+            let letters: usize = batch.iter().map(|passage| passage.len() + question.len()).sum();
+            let ask = Ask { caller, tokens: (letters / 3) as u64, has_fallback: false };
+            let attempt = async || {
+                let answer = self.provider.post_for_json(PATH, &body).await?;
+                self.read(&answer, batch.len()).map_err(Failure::Final)
+            };
+            let (scores, mut permit) = self.provider.governor().call(ask.clone(), attempt).await?;
+            permit.usage = Usage { input_tokens: ask.tokens, estimated: true, ..Usage::default() };
+            permit.complete = true;
+            all.extend(scores);
+        }
+        Ok(all)
+    }
+}

@@ -1,0 +1,81 @@
+//! Embeddings and reranking over HTTP: what is sent, and what is made of what comes back.
+
+use ibid_core::model::{Embedder, ModelError, Purpose, Reranker};
+use ibid_models::{EmbeddingSettings, Provider, RemoteEmbedder, RemoteReranker, RerankForm};
+use ibid_testkit::{Reply, Script, ScriptedServer};
+use serde_json::{Value, json};
+
+use crate::stage::{caller, provider};
+
+async fn embedder(server: &ScriptedServer, settings: EmbeddingSettings) -> RemoteEmbedder {
+    RemoteEmbedder::new(Provider::new(provider(&server.url()), None).unwrap(), "m", 2, settings)
+}
+
+async fn reranker(server: &ScriptedServer, form: RerankForm) -> RemoteReranker {
+    RemoteReranker::new(Provider::new(provider(&server.url()), None).unwrap(), "m", form)
+}
+
+/// Gives each text a vector by its length, in reverse order.
+fn embeds() -> Script {
+    Script::new().by(|seen| {
+        let inputs = seen.body["input"].as_array().unwrap();
+        let item = |(index, text): (usize, &Value)| {
+            json!({ "index": index, "embedding": [text.as_str().unwrap().len() as f32, 0.0] })
+        };
+        let data: Vec<Value> = inputs.iter().enumerate().map(item).rev().collect();
+        Reply::json(json!({ "data": data, "usage": { "prompt_tokens": 3 } }))
+    })
+}
+
+#[tokio::test]
+async fn texts_go_in_batches_with_their_prefix_and_come_back_in_order() {
+    let server = ScriptedServer::start(embeds()).await;
+    let settings = EmbeddingSettings {
+        query_prefix: "query: ".to_owned(),
+        passage_prefix: "passage: ".to_owned(),
+        batch: 2,
+        send_dimensions: true,
+    };
+    let embedder = embedder(&server, settings).await;
+    let vectors = embedder.embed(&caller(), Purpose::Passage, &["a", "bb", "ccc"]).await.unwrap();
+    assert_eq!(vectors.iter().collect::<Vec<_>>(), [[1.0, 0.0]; 3], "of length 1");
+    embedder.embed(&caller(), Purpose::Query, &["a"]).await.unwrap();
+    let inputs: Vec<Value> = server.seen().iter().map(|seen| seen.body["input"].clone()).collect();
+    assert_eq!(inputs, [json!(["passage: a", "passage: bb"]), json!(["passage: ccc"]), json!(["query: a"])]);
+    assert_eq!(
+        (server.seen()[0].path.as_str(), &server.seen()[0].body["dimensions"]),
+        ("/v1/embeddings", &json!(2))
+    );
+}
+
+#[tokio::test]
+async fn vectors_of_another_length_or_number_are_refused_with_the_setting_that_helps() {
+    for (answer, told) in [
+        (json!({ "data": [{ "embedding": [1.0, 2.0, 3.0] }] }), "embedding.dimensions"),
+        (json!({ "data": [] }), "fewer"),
+        (json!({ "data": [{ "embedding": [1, 2] }, { "embedding": [1, 2] }] }), "more"),
+        (json!({ "data": [{ "embedding": [1, "x"] }] }), "something else"),
+        (json!({ "error": "no" }), "no list"),
+    ] {
+        let server = ScriptedServer::start(Script::new().always(Reply::json(answer))).await;
+        let embedder = embedder(&server, EmbeddingSettings::default()).await;
+        let error = embedder.embed(&caller(), Purpose::Query, &["a"]).await.unwrap_err();
+        assert!(matches!(&error, ModelError::Nonsense { reason, .. } if reason.contains(told)), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn passages_are_scored_in_both_forms() {
+    let cohere = json!({ "results": [{ "index": 1, "relevance_score": 0.9 }, { "index": 0, "relevance_score": 0.1 }] });
+    let tei = json!([{ "index": 1, "score": 0.9 }, { "index": 0, "score": 0.1 }]);
+    for (form, answer, field) in [(RerankForm::Cohere, cohere, "documents"), (RerankForm::Tei, tei, "texts")]
+    {
+        let server = ScriptedServer::start(Script::new().always(Reply::json(answer))).await;
+        let scores = reranker(&server, form).await.rerank(&caller(), "q", &["a", "b"]).await.unwrap();
+        assert_eq!(scores, [0.1, 0.9]);
+        let seen = &server.seen()[0];
+        assert_eq!((seen.path.as_str(), &seen.body[field]), ("/v1/rerank", &json!(["a", "b"])));
+        let error = reranker(&server, form).await.rerank(&caller(), "q", &["a", "b", "c"]).await.unwrap_err();
+        assert!(matches!(error, ModelError::Nonsense { .. }), "{error}");
+    }
+}

@@ -1,0 +1,17 @@
+//! For tests only: a scripted model server over real HTTP, and the real one with a real small model.
+//!
+//! A [`ScriptedServer`] speaks OpenAI's protocol and plays what a [`Script`] says: fixed answers, tool calls in
+//! pieces, refusals with `Retry-After`, stalls, cut connections. It records every request and how it ended.
+//! [`RealModels`] knows where the real model files are and starts the real server.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "what goes wrong here fails a test, and says so")]
+
+mod real;
+mod reply;
+mod script;
+mod server;
+
+pub use real::{RealModels, RealServer};
+pub use reply::Reply;
+pub use script::Script;
+pub use server::{Ending, ScriptedServer, Seen};
