@@ -45,6 +45,9 @@ pub(crate) enum Command {
     /// List, show and delete conversations
     #[command(subcommand)]
     Threads(Threads),
+    /// List, fetch and try models
+    #[command(subcommand)]
+    Models(ModelsCommand),
     /// Look at the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -98,6 +101,26 @@ pub(crate) enum Threads {
         /// Do not ask
         #[arg(long, short)]
         yes: bool,
+    },
+}
+
+/// What can be done with models.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelsCommand {
+    /// List the models that are configured, those that run here, and those that are recommended
+    List,
+    /// Fetch models that run here, and ONNX Runtime for them; without a name, the recommended one
+    Pull {
+        /// Names of recommended models
+        name: Vec<String>,
+    },
+    /// Ask a chat model something, to see that its settings work
+    Try {
+        /// Name of the model in ibid.toml
+        name: String,
+        /// What to ask
+        #[arg(default_value = "Say in one sentence who you are.")]
+        message: String,
     },
 }
 

@@ -6,6 +6,7 @@ mod arguments;
 mod commands;
 mod config;
 mod nearest;
+mod parts;
 mod rehearsal;
 
 use std::process::ExitCode;

@@ -6,6 +6,7 @@ mod embed;
 mod governor;
 mod local;
 mod provider;
+pub mod pull;
 mod rerank;
 
 pub use chat::{Chat, ChatSettings, RemoteChat, SchemaUse, Tokenizer, ToolUse, UnknownTokenizer};

@@ -4,32 +4,43 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
+use ibid_core::Tenant;
+use ibid_core::model::{Caller, Purpose};
 use ibid_engine::EngineFile;
 
-use crate::config::Loaded;
+use crate::config::{Config, Loaded};
+use crate::parts::{NO_EMBEDDING, Parts};
 
 /// What came of one check.
 enum Finding {
     Fine(String),
-    Wrong { what: String, help: String },
+    /// Something is not there that can be done without.
+    Missing(String),
+    Wrong {
+        what: String,
+        help: String,
+    },
 }
 
 /// Checks everything, prints one line for each, and fails if something is wrong.
 pub(super) fn run(loaded: anyhow::Result<Loaded>) -> anyhow::Result<ExitCode> {
-    let mut findings = vec![("version", Finding::Fine(format!("ibid {}", env!("CARGO_PKG_VERSION"))))];
+    let version = Finding::Fine(format!("ibid {}", env!("CARGO_PKG_VERSION")));
+    let mut findings = vec![("version".to_owned(), version)];
     match loaded {
         Err(error) => {
             let help = "mend it there; `ibid config reference` lists all settings".to_owned();
-            findings.push(("configuration", Finding::Wrong { what: crate::told(&error), help }));
+            findings.push(("configuration".to_owned(), Finding::Wrong { what: crate::told(&error), help }));
         }
         Ok(loaded) => {
             let from = loaded
                 .file
                 .as_ref()
                 .map_or("defaults, no ibid.toml here".to_owned(), |path| format!("{}", path.display()));
-            findings.push(("configuration", Finding::Fine(from)));
-            findings.push(("data folder", data_folder(&loaded.config.data)));
-            findings.push(("engine file", engine_file(&loaded.config.engine_file())));
+            findings.push(("configuration".to_owned(), Finding::Fine(from)));
+            findings.push(("data folder".to_owned(), data_folder(&loaded.config.data)));
+            findings.push(("engine file".to_owned(), engine_file(&loaded.config.engine_file())));
+            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+            runtime.block_on(models(&loaded.config, &mut findings));
         }
     }
     let mut wrong = false;
@@ -37,6 +48,7 @@ pub(super) fn run(loaded: anyhow::Result<Loaded>) -> anyhow::Result<ExitCode> {
     for (name, finding) in &findings {
         match finding {
             Finding::Fine(what) => writeln!(out, "ok     {name}: {what}")?,
+            Finding::Missing(what) => writeln!(out, "none   {name}: {what}")?,
             Finding::Wrong { what, help } => {
                 wrong = true;
                 writeln!(out, "WRONG  {name}: {what}\n       help: {help}")?;
@@ -84,5 +96,75 @@ fn engine_file(path: &Path) -> Finding {
             what: crate::told(&error.into()),
             help: "set `data` to another folder, or put the right file there".to_owned(),
         },
+    }
+}
+
+/// Asks every provider for its models, and runs the models that run here.
+async fn models(config: &Config, findings: &mut Vec<(String, Finding)>) {
+    let mut find = |name: &str, finding: Finding| findings.push((name.to_owned(), finding));
+    let wrong = |error: &anyhow::Error, help: &str| Finding::Wrong {
+        what: crate::told(error),
+        help: help.to_owned(),
+    };
+    let parts = match Parts::new(config) {
+        Ok(parts) => parts,
+        Err(error) => return find("providers", wrong(&error, "mend it in ibid.toml")),
+    };
+    for provider in parts.providers() {
+        let finding = match provider.models().await {
+            Ok(models) => Finding::Fine(format!("answers, and has {} models", models.len())),
+            Err(error) => wrong(&error.into(), "check its address and its key, and that it is running"),
+        };
+        find(&format!("provider {}", provider.name()), finding);
+    }
+    for name in config.models.keys() {
+        let finding = match parts.chat(name) {
+            Ok(_) => Finding::Fine(format!("can be used; `ibid models try {name}` asks it")),
+            Err(error) => wrong(&error, "mend it in ibid.toml"),
+        };
+        find(&format!("model {name}"), finding);
+    }
+    find("embedding", embedding(&parts).await);
+    find("reranking", reranking(&parts).await);
+}
+
+async fn embedding(parts: &Parts<'_>) -> Finding {
+    let checked = async {
+        let Some(embedder) = parts.embedder().await? else {
+            return anyhow::Ok(Finding::Missing(NO_EMBEDDING.to_owned()));
+        };
+        let caller = Caller::chat(Tenant::local());
+        let vectors = embedder
+            .embed(&caller, Purpose::Query, &["What is the duty rate?", "¿Cuál es el arancel?"])
+            .await?;
+        let (dimensions, name) = (vectors.dimensions(), embedder.name());
+        Ok(Finding::Fine(format!("{name} runs, and gives vectors of {dimensions} dimensions")))
+    };
+    match checked.await {
+        Ok(finding) => finding,
+        Err(error) => {
+            let help = "`ibid models pull` brings a model that runs here, and what it needs".to_owned();
+            Finding::Wrong { what: crate::told(&error), help }
+        }
+    }
+}
+
+async fn reranking(parts: &Parts<'_>) -> Finding {
+    let checked = async {
+        let Some(reranker) = parts.reranker()? else {
+            return anyhow::Ok(Finding::Missing("nothing is reranked, which is fine".to_owned()));
+        };
+        let caller = Caller::chat(Tenant::local());
+        reranker
+            .rerank(&caller, "What is the duty rate?", &["The rate is 2 %.", "Lamps give light."])
+            .await?;
+        Ok(Finding::Fine(format!("{} runs", reranker.name())))
+    };
+    match checked.await {
+        Ok(finding) => finding,
+        Err(error) => {
+            let help = "mend `rerank` in ibid.toml, or take it out: reranking is optional".to_owned();
+            Finding::Wrong { what: crate::told(&error), help }
+        }
     }
 }

@@ -4,6 +4,7 @@ mod ask;
 mod config;
 mod doctor;
 mod graph;
+mod models;
 mod threads;
 
 use std::process::ExitCode;
@@ -20,6 +21,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Ask(ask) => ask::run(&load(global)?.config, &ask),
         Command::Graph { name } => graph::run(name.as_deref()),
         Command::Threads(command) => threads::run(&load(global)?.config, &command),
+        Command::Models(command) => models::run(&load(global)?.config, &command),
         Command::Config(ConfigCommand::Check) => config::check(&load(global)?),
         Command::Config(ConfigCommand::Reference) => config::print_reference(),
         Command::Doctor => doctor::run(load(global)),

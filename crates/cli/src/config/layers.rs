@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use toml::{Table, Value};
 
 use super::Config;
+use super::known::{Known, known};
 use crate::nearest::hint;
 
 /// Where a setting comes from.
@@ -56,9 +57,9 @@ pub(crate) fn load(
     environment: impl IntoIterator<Item = (String, String)>,
     flags: &[String],
 ) -> anyhow::Result<Loaded> {
-    let mut settings = BTreeMap::new();
+    let (known, mut settings) = (known(), BTreeMap::new());
     let defaults = Table::try_from(Config::default()).context("the defaults cannot be written")?;
-    flatten(&defaults, "", &mut |key, value| {
+    flatten(&defaults, &known, "", &mut |key, value| {
         settings.insert(key, Setting { value: value.clone(), source: Source::Default });
     });
     let file =
@@ -68,9 +69,9 @@ pub(crate) fn load(
             std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let table: Table = text.parse().with_context(|| format!("{} is not valid TOML", path.display()))?;
         let mut given = Vec::new();
-        flatten(&table, "", &mut |key, value| given.push((key, value.clone())));
+        flatten(&table, &known, "", &mut |key, value| given.push((key, value.clone())));
         for (key, value) in given {
-            set(&mut settings, &key, value, Source::File(path.clone()))
+            set(&mut settings, &known, &key, value, Source::File(path.clone()))
                 .with_context(|| format!("in {}", path.display()))?;
         }
     }
@@ -78,7 +79,7 @@ pub(crate) fn load(
         if let Some(key) = name.strip_prefix(PREFIX).filter(|_| !NOT_SETTINGS.contains(&name.as_str())) {
             let key = key.to_lowercase().replace("__", ".");
             let source = Source::Environment(name.clone());
-            set(&mut settings, &key, parse(&text), source)
+            set(&mut settings, &known, &key, parse(&text), source)
                 .with_context(|| format!("in the environment variable {name}"))?;
         }
     }
@@ -86,7 +87,7 @@ pub(crate) fn load(
         let Some((key, text)) = flag.split_once('=') else {
             bail!("`--set {flag}` has no value; write --set {flag}=VALUE");
         };
-        set(&mut settings, key, parse(text), Source::Flag).context("in a --set flag")?;
+        set(&mut settings, &known, key, parse(text), Source::Flag).context("in a --set flag")?;
     }
     let config = assemble(&settings)?;
     Ok(Loaded { config, settings, file })
@@ -94,12 +95,14 @@ pub(crate) fn load(
 
 fn set(
     settings: &mut BTreeMap<String, Setting>,
+    known: &[Known],
     key: &str,
     value: Value,
     source: Source,
 ) -> anyhow::Result<()> {
-    if !settings.contains_key(key) {
-        bail!("there is no setting `{key}`; {}", hint(key, settings.keys().map(String::as_str)));
+    if !known.iter().any(|known| known.matches(key)) {
+        let names: Vec<String> = known.iter().map(|known| known.beside(key)).collect();
+        bail!("there is no setting `{key}`; {}", hint(key, names.iter().map(String::as_str)));
     }
     settings.insert(key.to_owned(), Setting { value, source });
     Ok(())
@@ -112,11 +115,14 @@ fn parse(text: &str) -> Value {
     value.unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
-fn flatten(table: &Table, prefix: &str, found: &mut impl FnMut(String, &Value)) {
+/// Each setting in a table by its dotted name. What is a setting as a whole is not taken apart.
+fn flatten(table: &Table, known: &[Known], prefix: &str, found: &mut impl FnMut(String, &Value)) {
     for (key, value) in table {
         let key = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
         match value {
-            Value::Table(inner) => flatten(inner, &key, found),
+            Value::Table(inner) if !known.iter().any(|known| known.matches(&key)) => {
+                flatten(inner, known, &key, found);
+            }
             value => found(key, value),
         }
     }
@@ -157,7 +163,8 @@ fn alone_is_fine(key: &str, value: &Value) -> bool {
     let Some(last) = parts.pop() else { return false };
     let mut table = &mut root;
     for part in parts {
-        let Some(inner) = table.get_mut(part).and_then(Value::as_table_mut) else { return false };
+        let inner = table.entry(part).or_insert_with(|| Value::Table(Table::new()));
+        let Some(inner) = inner.as_table_mut() else { return false };
         table = inner;
     }
     table.insert(last.to_owned(), value.clone());
@@ -202,8 +209,23 @@ mod tests {
     fn unknown_keys_are_refused_with_the_nearest_right_one() {
         refused(with("[engine]\nretenton = '1h'", &[], &[]), "did you mean `engine.retention`?");
         refused(with("", &[("IBID_ENGIN__STOP_GRACE", "1s")], &[]), "did you mean `engine.stop_grace`?");
-        refused(with("", &[], &["xyzzy=1"]), "there are `data`, `engine.event_delay`");
+        refused(with("", &[], &["xyzzy=1"]), "there are `data`, `engine.retention`");
+        let slip = "[providers.mine]\nbase_ulr = 'http://127.0.0.1:8080/v1'";
+        refused(with(slip, &[], &[]), "did you mean `providers.mine.base_url`?");
         refused(with("", &[], &["engine.retention"]), "write --set engine.retention=VALUE");
+    }
+
+    #[test]
+    fn entries_with_names_of_their_own_come_from_every_layer() {
+        let file =
+            "[models.strong]\nprovider = 'openai'\nmodel = 'gpt-4o'\nextra = { reasoning_effort = 'low' }";
+        let environment = [("IBID_MODELS__STRONG__CONTEXT", "128000")];
+        let config = with(file, &environment, &["models.small.provider=ollama"]).unwrap().config;
+        let strong = &config.models["strong"];
+        assert_eq!((strong.model.as_str(), strong.context), ("gpt-4o", 128_000));
+        assert_eq!(strong.extra["reasoning_effort"], "low");
+        assert_eq!(config.models["small"].provider, "ollama");
+        refused(with(file, &[], &["models.strong.context=big"]), "`models.strong.context` (flag: --set)");
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! The configuration: what can be set, and what it is set to.
 
 mod duration;
+mod known;
 mod layers;
+mod models;
 mod reference;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ibid_engine::LocalSettings;
@@ -12,16 +15,32 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use duration::Span;
 pub(crate) use layers::{Loaded, load};
+use models::{BudgetConfig, EmbeddingConfig, OnnxConfig, PullConfig, RerankConfig};
+pub(crate) use models::{KNOWN, ModelConfig, ProviderConfig};
 pub(crate) use reference::reference;
 
 /// Everything that can be set. Each field says what it is for; the reference is made from this.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
     /// The folder in which ibid keeps everything. It is made if it is not there.
     pub(crate) data: PathBuf,
     /// How turns are run.
     pub(crate) engine: EngineConfig,
+    /// The accounts at providers of models, by a name of your own.
+    pub(crate) providers: BTreeMap<String, ProviderConfig>,
+    /// The chat models, by a name of your own.
+    pub(crate) models: BTreeMap<String, ModelConfig>,
+    /// The embedding model.
+    pub(crate) embedding: EmbeddingConfig,
+    /// The rerank model.
+    pub(crate) rerank: RerankConfig,
+    /// What models that run here need.
+    pub(crate) onnx: OnnxConfig,
+    /// Where models are fetched from.
+    pub(crate) pull: PullConfig,
+    /// What tenants may use.
+    pub(crate) budget: BudgetConfig,
 }
 
 /// How turns are run.
@@ -46,6 +65,13 @@ impl Default for Config {
                 stop_grace: Span(engine.stop_grace),
                 event_delay: Span(engine.event_delay),
             },
+            providers: BTreeMap::new(),
+            models: BTreeMap::new(),
+            embedding: EmbeddingConfig::default(),
+            rerank: RerankConfig::default(),
+            onnx: OnnxConfig::default(),
+            pull: PullConfig::default(),
+            budget: BudgetConfig::default(),
         }
     }
 }
@@ -54,6 +80,11 @@ impl Config {
     /// The file of the local engine.
     pub(crate) fn engine_file(&self) -> PathBuf {
         self.data.join("engine.db")
+    }
+
+    /// The folder of the models that were pulled.
+    pub(crate) fn models_folder(&self) -> PathBuf {
+        self.data.join("models")
     }
 
     /// How the local engine behaves.

@@ -2,17 +2,17 @@
 
 use std::fmt::Write;
 
-use schemars::generate::SchemaSettings;
-use serde_json::Value;
-use toml::Table;
+use toml::{Table, Value};
 
-use super::Config;
+use super::known::known;
+use super::{Config, ModelConfig, ProviderConfig};
 
 const HEAD: &str = "\
 # Settings
 
 Made by `ibid config reference`. A setting can stand in `ibid.toml`, in the environment (capital letters,
-`IBID_` before it, two underscores for each dot) and in a flag (`--set KEY=VALUE`); the later wins.
+`IBID_` before it, two underscores for each dot) and in a flag (`--set KEY=VALUE`); the later wins. A star stands for
+a name that you choose.
 
 | setting | what it is for | form | default | environment |
 |---|---|---|---|---|
@@ -20,35 +20,19 @@ Made by `ibid config reference`. A setting can stand in `ibid.toml`, in the envi
 
 /// All settings as a Markdown table.
 pub(crate) fn reference() -> anyhow::Result<String> {
-    let generator =
-        SchemaSettings::default().with(|settings| settings.inline_subschemas = true).into_generator();
-    let schema = serde_json::to_value(generator.into_root_schema_for::<Config>())?;
+    let mut defaults = Config::default();
+    defaults.providers.insert("*".to_owned(), ProviderConfig::default());
+    defaults.models.insert("*".to_owned(), ModelConfig::default());
+    let defaults = Value::Table(Table::try_from(defaults)?);
     let mut text = HEAD.to_owned();
-    rows(&schema, &Table::try_from(Config::default())?, "", &mut text)?;
-    Ok(text)
-}
-
-fn rows(schema: &Value, defaults: &Table, prefix: &str, text: &mut String) -> anyhow::Result<()> {
-    let Some(properties) = schema["properties"].as_object() else { return Ok(()) };
-    for (name, property) in properties {
-        let key = format!("{prefix}{name}");
-        match defaults.get(name) {
-            Some(toml::Value::Table(inner)) => rows(property, inner, &format!("{key}."), text)?,
-            default => {
-                let default = default.map(|value| format!("`{value}`")).unwrap_or_default();
-                let variable = format!("IBID_{}", key.to_uppercase().replace('.', "__"));
-                let (purpose, form) = (&property["description"], &property["type"]);
-                let (purpose, form) =
-                    (purpose.as_str().unwrap_or_default(), form.as_str().unwrap_or_default());
-                writeln!(
-                    text,
-                    "| `{key}` | {} | {form} | {default} | `{variable}` |",
-                    purpose.replace('\n', " ")
-                )?;
-            }
-        }
+    for known in known() {
+        let key = &known.pattern;
+        let default = key.split('.').try_fold(&defaults, |table, part| table.get(part));
+        let default = default.map(|value| format!("`{value}`")).unwrap_or_default();
+        let variable = format!("IBID_{}", key.to_uppercase().replace('.', "__"));
+        writeln!(text, "| `{key}` | {} | {} | {default} | `{variable}` |", known.purpose, known.form)?;
     }
-    Ok(())
+    Ok(text)
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod models;
+
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -41,6 +43,7 @@ fn help_says_what_there_is() {
         ("help", &["--help"][..]),
         ("help_of_ask", &["ask", "--help"]),
         ("help_of_threads_list", &["threads", "list", "--help"]),
+        ("help_of_models", &["models", "--help"]),
     ] {
         insta::assert_snapshot!(name, printed(&run(folder.path(), arguments)));
     }

@@ -8,6 +8,7 @@ mod file;
 mod journal;
 mod live;
 mod reading;
+mod spending;
 mod submit;
 mod sweep;
 mod turn;

@@ -71,7 +71,10 @@ impl StoreError {
 
 /// Migrations in their order; the schema version is how many have been applied. Never edit one that
 /// was released: add another.
-const MIGRATIONS: [&str; 1] = [include_str!("../../migrations/0001_threads_and_runs.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../../migrations/0001_threads_and_runs.sql"),
+    include_str!("../../migrations/0002_spending.sql"),
+];
 
 /// How long to wait for another process that holds the file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);

@@ -8,6 +8,7 @@ mod pace;
 mod readers;
 mod rows;
 mod runs;
+mod spending;
 mod threads;
 mod writer;
 
@@ -18,5 +19,6 @@ pub(crate) use log::{RunLog, Sink, Unwritten};
 pub(crate) use readers::Readers;
 pub(crate) use rows::{NewRun, RunRow, Stopping, encode, encode_all, now_ms};
 pub(crate) use runs::*;
+pub(crate) use spending::{spend, spent};
 pub(crate) use threads::*;
 pub(crate) use writer::{Batch, Writer};

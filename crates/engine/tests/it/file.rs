@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use ibid_core::model::{Day, Spending};
 use ibid_core::{Message, RunId, Scope, Tenant, ThreadId, TurnInput};
 use ibid_engine::{
     Assistant, Assistants, Engine, EngineFile, Error, LocalEngine, LocalSettings, MessageWindow, StoreError,
@@ -141,4 +142,25 @@ async fn a_turn_whose_assistant_is_gone_fails_and_says_so() {
     engine.events(&scope(), run, 0).await.unwrap().for_each(|_| std::future::ready(())).await;
     let error = engine.run(&scope(), run).await.unwrap().error;
     assert_eq!(error.as_deref(), Some("there is no assistant `slow`"));
+}
+
+#[tokio::test]
+async fn what_tenants_have_used_outlives_the_engine() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("engine.db");
+    let (acme, other): (Tenant, Tenant) = ("acme".parse().unwrap(), "other".parse().unwrap());
+    let today = Day::of(std::time::SystemTime::now());
+    let yesterday = Day::of(std::time::SystemTime::now() - Duration::from_secs(24 * 60 * 60));
+    for round in 1..=2 {
+        let engine = open(&path).await.unwrap();
+        let adding = (0..50).map(|_| engine.add(&acme, today, 10));
+        for added in futures_util::future::join_all(adding).await {
+            added.unwrap();
+        }
+        assert_eq!(engine.spent(&acme, today).await.unwrap(), 500 * round);
+        assert_eq!(engine.spent(&other, today).await.unwrap(), 0);
+        assert_eq!(engine.spent(&acme, yesterday).await.unwrap(), 0);
+        engine.close().await;
+        assert!(engine.add(&acme, today, 10).await.is_err(), "it is closed");
+    }
 }

@@ -28,6 +28,29 @@ impl RemoteEmbedder {
         Self { provider, model: model.to_owned(), dimensions, settings }
     }
 
+    /// A model whose vectors are as long as they turn out to be.
+    ///
+    /// # Errors
+    /// Fails when the model gives no vector.
+    pub async fn found(
+        provider: Arc<Provider>,
+        model: &str,
+        settings: EmbeddingSettings,
+    ) -> Result<Self, ModelError> {
+        let body = json!({ "model": model, "input": ["ibid"], "encoding_format": "float" });
+        let caller = Caller::chat(ibid_core::Tenant::local());
+        let ask = Ask { caller: &caller, tokens: 2, has_fallback: false };
+        let (answer, mut permit) =
+            provider.governor().call(ask, || provider.post_for_json(PATH, &body)).await?;
+        permit.complete = true;
+        drop(permit);
+        let dimensions = answer["data"][0]["embedding"].as_array().map_or(0, Vec::len);
+        if dimensions == 0 {
+            return Err(provider.nonsense("it gave no vector"));
+        }
+        Ok(Self::new(provider, model, dimensions, settings))
+    }
+
     async fn batch(&self, caller: &Caller, texts: &[String]) -> Result<Vectors, ModelError> {
         let mut body = json!({ "model": self.model, "input": texts, "encoding_format": "float" });
         if self.settings.send_dimensions {

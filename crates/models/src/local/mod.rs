@@ -5,7 +5,7 @@ mod card;
 mod network;
 mod runtime;
 
-pub(crate) use card::unusable;
 pub use card::{Card, Kind, Pooling};
+pub(crate) use card::{FILE as CARD_FILE, unusable};
 pub(crate) use network::{Input, Network, Output};
 pub use runtime::Runtime;

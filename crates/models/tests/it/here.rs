@@ -30,7 +30,7 @@ fn texts() -> Vec<String> {
         "Section 301 adds 25 % to {} from some countries; see the notes of the chapter.",
     ];
     let spanish = [
-        "¿Cuál es el arancel aplicable a {}?",
+        "¿Cuál es el arancel que se aplica a {}?",
         "Para {} se exige un certificado de origen.",
         "Quien importe {} deberá conservar los documentos durante cinco años desde la fecha de despacho, en la \
          forma en que se llevan habitualmente.",

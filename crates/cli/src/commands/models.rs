@@ -1,0 +1,205 @@
+//! `ibid models`: which there are, how to get more, and whether one answers.
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::Mutex;
+
+use anyhow::bail;
+use futures_util::StreamExt;
+use ibid_core::Tenant;
+use ibid_core::model::{Caller, ChatModel, ChatPart, ChatRequest, Prompt};
+use ibid_models::Kind;
+use ibid_models::pull::{self, Progress, RECOMMENDED, Recommended, Sources};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::printable;
+use crate::arguments::ModelsCommand;
+use crate::config::Config;
+use crate::nearest::hint;
+use crate::parts::{Parts, pulled};
+
+/// Runs one of the commands about models.
+pub(super) fn run(config: &Config, command: &ModelsCommand) -> anyhow::Result<ExitCode> {
+    match command {
+        ModelsCommand::List => list(config),
+        ModelsCommand::Pull { name } => runtime()?.block_on(fetch(config, name)),
+        ModelsCommand::Try { name, message } => runtime()?.block_on(attempt(config, name, message)),
+    }
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()
+}
+
+fn list(config: &Config) -> anyhow::Result<ExitCode> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "Chat models (in ibid.toml)")?;
+    for (name, model) in &config.models {
+        let chain = if model.fallback.is_empty() {
+            String::new()
+        } else {
+            format!(", then {}", model.fallback.join(", then "))
+        };
+        writeln!(out, "  {name}: {} of {}, {} tokens{chain}", model.model, model.provider, model.context)?;
+    }
+    if config.models.is_empty() {
+        writeln!(
+            out,
+            "  none yet; for instance:\n    [models.strong]\n    provider = \"openai\"\n    model = \"gpt-4o\"\n    context = 128000"
+        )?;
+    }
+    writeln!(out, "\nModels that run here (in {})", config.models_folder().display())?;
+    let here = pulled(config);
+    for (_, card) in &here {
+        match card.kind {
+            Kind::Embedding => writeln!(out, "  {}: embedding, {} dimensions", card.name, card.dimensions)?,
+            Kind::Rerank => writeln!(out, "  {}: rerank", card.name)?,
+        }
+    }
+    if here.is_empty() {
+        writeln!(out, "  none yet; `ibid models pull` brings the recommended one")?;
+    }
+    writeln!(out, "\nRecommended (`ibid models pull NAME`)")?;
+    for model in &RECOMMENDED {
+        let kind = if model.kind == Kind::Embedding { "embedding" } else { "rerank" };
+        let default = if model.by_default { "; without a name, this one" } else { "" };
+        let Recommended { name, megabytes, good_for, licence, .. } = model;
+        writeln!(out, "  {name}: {kind}, {megabytes} MB, {licence}: {good_for}{default}")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Fetches ONNX Runtime and the named models, or the recommended ones.
+async fn fetch(config: &Config, names: &[String]) -> anyhow::Result<ExitCode> {
+    let sources = Sources { hub: config.pull.hub.clone(), onnx_releases: config.pull.onnx_releases.clone() };
+    let mut wanted: Vec<&Recommended> = Vec::new();
+    for name in names {
+        let Some(model) = Recommended::named(name) else {
+            bail!("`{name}` is not recommended; {}", hint(name, RECOMMENDED.iter().map(|model| model.name)));
+        };
+        wanted.push(model);
+    }
+    if names.is_empty() {
+        wanted.extend(RECOMMENDED.iter().filter(|model| model.by_default));
+    }
+    let folder = config.models_folder();
+    let bars = Bars::new();
+    let tell = |progress: Progress<'_>| bars.tell(&progress);
+    let parts = Parts::new(config)?;
+    let library = match parts.runtime() {
+        Ok(runtime) => runtime.library().to_owned(),
+        Err(_) => pull::pull_runtime(&sources, &folder, &tell).await?,
+    };
+    bars.done();
+    eprintln!("ONNX Runtime: {}", library.display());
+    for model in wanted {
+        let folder = pull::pull(&sources, model, &folder, &tell).await?;
+        bars.done();
+        eprintln!("{}: {}", model.name, folder.display());
+        if model.kind == Kind::Rerank {
+            eprintln!("  to use it, set rerank.path = \"{}\"", folder.display());
+        }
+    }
+    eprintln!("`ibid doctor` checks that they run");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One bar for the file that is being fetched; lines where there is no terminal.
+struct Bars {
+    bar: Mutex<Option<(String, ProgressBar)>>,
+}
+
+impl Bars {
+    fn new() -> Self {
+        Self { bar: Mutex::new(None) }
+    }
+
+    fn tell(&self, progress: &Progress<'_>) {
+        let Ok(mut current) = self.bar.lock() else { return };
+        if current.as_ref().is_none_or(|(file, _)| file != progress.file) {
+            if let Some((_, bar)) = current.take() {
+                bar.finish_and_clear();
+            }
+            if !std::io::stderr().is_terminal() {
+                eprintln!("fetching {}", progress.file);
+            }
+            *current = Some((progress.file.to_owned(), bar_of(progress)));
+        }
+        if let Some((_, bar)) = &*current {
+            bar.set_position(progress.bytes);
+        }
+    }
+
+    fn done(&self) {
+        if let Ok(mut current) = self.bar.lock()
+            && let Some((_, bar)) = current.take()
+        {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn bar_of(progress: &Progress<'_>) -> ProgressBar {
+    let bar = match progress.total {
+        Some(total) => ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr()),
+        None => ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()),
+    };
+    let form = "{msg} {bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
+    if let Ok(style) = ProgressStyle::with_template(form) {
+        bar.set_style(style);
+    }
+    bar.with_message(progress.file.to_owned())
+}
+
+/// Asks a model something, so that its settings are seen to work.
+async fn attempt(config: &Config, name: &str, message: &str) -> anyhow::Result<ExitCode> {
+    let parts = Parts::new(config)?;
+    let model = parts.chat(name)?;
+    let request = ChatRequest::new(Caller::chat(Tenant::local()), vec![Prompt::User(message.to_owned())]);
+    let mut reply = model.chat(request).await?;
+    let mut thinking = false;
+    loop {
+        let part = tokio::select! {
+            part = reply.next() => part,
+            _ = tokio::signal::ctrl_c() => {
+                eprintln!("\nstopped");
+                return Ok(ExitCode::SUCCESS);
+            }
+        };
+        match part {
+            None => return Ok(ExitCode::SUCCESS),
+            Some(Err(error)) => return Err(error.into()),
+            Some(Ok(ChatPart::Text(text))) => {
+                if std::mem::take(&mut thinking) {
+                    eprintln!();
+                }
+                let mut out = std::io::stdout().lock();
+                write!(out, "{}", printable(&text))?;
+                out.flush()?;
+            }
+            Some(Ok(ChatPart::Reasoning(text))) => {
+                thinking = true;
+                eprint!("{}", printable(&text));
+            }
+            Some(Ok(ChatPart::End { usage, model, .. })) => {
+                writeln!(std::io::stdout())?;
+                let estimated = if usage.estimated { "about " } else { "" };
+                let cost = cost(config, &model, usage.input_tokens, usage.output_tokens);
+                eprintln!(
+                    "· {model}: {estimated}{} tokens read, {} written{cost}",
+                    usage.input_tokens, usage.output_tokens
+                );
+            }
+            Some(Ok(_)) => {}
+        }
+    }
+}
+
+/// What a call cost, where the prices are known.
+fn cost(config: &Config, model: &str, input: u64, output: u64) -> String {
+    let prices = config.models.get(model).and_then(|model| Some((model.input_price?, model.output_price?)));
+    prices.map_or_else(String::new, |(input_price, output_price)| {
+        let cost = (input as f64 * input_price + output as f64 * output_price) / 1e6;
+        format!(", {cost:.6} in the currency of its price")
+    })
+}

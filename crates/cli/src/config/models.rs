@@ -1,0 +1,264 @@
+//! The settings of models: providers, chat models, embedding, reranking, and what runs here.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use ibid_models::{GovernorSettings, RerankForm, SchemaUse, TimeLimits, ToolUse};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Span;
+
+/// One provider account. Those that ibid knows by name need no entry: openai, groq, mistral, deepseek, openrouter
+/// and ollama.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ProviderConfig {
+    /// Where its API begins. Anything that speaks OpenAI's chat completions will do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) base_url: Option<String>,
+    /// The environment variable that holds its key; none if it wants no key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) key_env: Option<String>,
+    /// How many requests may be under way at once.
+    pub(crate) concurrent: usize,
+    /// How many requests may be sent in a minute. Without it, what the provider refuses is the limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) requests_per_minute: Option<u32>,
+    /// How many tokens may be read and written in a minute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tokens_per_minute: Option<u64>,
+    /// How often a request is tried that fails in a way that may pass.
+    pub(crate) attempts: u32,
+    /// How long it may take to connect.
+    pub(crate) connect: Span,
+    /// How long it may take until an answer begins.
+    pub(crate) first_token: Span,
+    /// How long it may take from one piece of an answer to the next.
+    pub(crate) between_tokens: Span,
+    /// How long a person waits until an answer begins, all attempts included.
+    pub(crate) chat_wait: Span,
+    /// How long the reading of documents waits, all attempts included.
+    pub(crate) ingestion_wait: Span,
+    /// How long it waits for room before the next model of a chain is asked.
+    pub(crate) patience: Span,
+    /// After how many failures in a row it is left alone.
+    pub(crate) breaker_failures: u32,
+    /// For how long.
+    pub(crate) breaker_pause: Span,
+}
+
+impl Default for ProviderConfig {
+    fn default() -> Self {
+        let (governor, limits) = (GovernorSettings::default(), TimeLimits::default());
+        Self {
+            base_url: None,
+            key_env: None,
+            concurrent: governor.concurrent,
+            requests_per_minute: governor.requests_per_minute,
+            tokens_per_minute: governor.tokens_per_minute,
+            attempts: governor.attempts,
+            connect: Span(limits.connect),
+            first_token: Span(limits.first_token),
+            between_tokens: Span(limits.between_tokens),
+            chat_wait: Span(governor.chat_wait),
+            ingestion_wait: Span(governor.ingestion_wait),
+            patience: Span(governor.patience),
+            breaker_failures: governor.breaker_failures,
+            breaker_pause: Span(governor.breaker_pause),
+        }
+    }
+}
+
+impl ProviderConfig {
+    pub(crate) fn governor(&self) -> GovernorSettings {
+        GovernorSettings {
+            concurrent: self.concurrent,
+            requests_per_minute: self.requests_per_minute,
+            tokens_per_minute: self.tokens_per_minute,
+            attempts: self.attempts,
+            breaker_failures: self.breaker_failures,
+            breaker_pause: self.breaker_pause.0,
+            chat_wait: self.chat_wait.0,
+            ingestion_wait: self.ingestion_wait.0,
+            patience: self.patience.0,
+            ..GovernorSettings::default()
+        }
+    }
+
+    pub(crate) fn limits(&self) -> TimeLimits {
+        TimeLimits {
+            connect: self.connect.0,
+            first_token: self.first_token.0,
+            between_tokens: self.between_tokens.0,
+        }
+    }
+}
+
+/// One chat model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ModelConfig {
+    /// Whose model it is: a name under `providers`, or one that ibid knows.
+    pub(crate) provider: String,
+    /// Its name there.
+    pub(crate) model: String,
+    /// How many tokens it can read and write in one call.
+    pub(crate) context: usize,
+    /// How many tokens it may write; what the provider allows if not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_output: Option<usize>,
+    /// What a million tokens that it reads cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) input_price: Option<f64>,
+    /// What a million tokens that it writes cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) output_price: Option<f64>,
+    /// The models to ask in its place when it cannot answer, in their order.
+    pub(crate) fallback: Vec<String>,
+    /// How it calls tools; found out if not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tools: Option<ToolUse>,
+    /// How it is held to a form; found out if not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) schema: Option<SchemaUse>,
+    /// How its tokens are counted: o200k, cl100k, estimate, or the path of a tokenizer.json; by its name if not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tokenizer: Option<String>,
+    /// Further fields of each request, such as { reasoning_effort = "low" }.
+    pub(crate) extra: BTreeMap<String, serde_json::Value>,
+}
+
+impl Default for ModelConfig {
+    fn default() -> Self {
+        Self {
+            provider: String::new(),
+            model: String::new(),
+            context: 8192,
+            max_output: None,
+            input_price: None,
+            output_price: None,
+            fallback: Vec::new(),
+            tools: None,
+            schema: None,
+            tokenizer: None,
+            extra: BTreeMap::new(),
+        }
+    }
+}
+
+/// The model that gives texts their vectors. Without any of this, one that was pulled is used, else one of a
+/// provider that has one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct EmbeddingConfig {
+    /// The folder of a model that runs here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) path: Option<PathBuf>,
+    /// Whose model it is, if it does not run here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) provider: Option<String>,
+    /// Its name there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) model: Option<String>,
+    /// How long its vectors are; found out if not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) dimensions: Option<usize>,
+    /// What stands before a text that is searched with; for models of a provider.
+    pub(crate) query_prefix: String,
+    /// What stands before a text that is to be found; for models of a provider.
+    pub(crate) passage_prefix: String,
+    /// How many questions are remembered with their vectors.
+    pub(crate) cache: usize,
+}
+
+impl Default for EmbeddingConfig {
+    fn default() -> Self {
+        Self {
+            path: None,
+            provider: None,
+            model: None,
+            dimensions: None,
+            query_prefix: String::new(),
+            passage_prefix: String::new(),
+            cache: 10_000,
+        }
+    }
+}
+
+/// The model that reads question and passage together. Without any of this, nothing is reranked.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RerankConfig {
+    /// The folder of a model that runs here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) path: Option<PathBuf>,
+    /// Whose model it is, if it does not run here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) provider: Option<String>,
+    /// Its name there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) model: Option<String>,
+    /// How its requests are written: cohere (Cohere, Jina, vLLM, llama.cpp) or tei.
+    pub(crate) form: RerankForm,
+}
+
+/// What models that run here need.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct OnnxConfig {
+    /// The library of ONNX Runtime (libonnxruntime.so). Looked for if not set: where ORT_DYLIB_PATH says, among the
+    /// models, and where the system keeps libraries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) library: Option<PathBuf>,
+    /// How many threads a model uses; as many as the machine has if not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) threads: Option<usize>,
+}
+
+/// Where `ibid models pull` gets models from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct PullConfig {
+    /// The model hub, or a mirror of it.
+    pub(crate) hub: String,
+    /// Where the releases of ONNX Runtime are, or a mirror of them.
+    pub(crate) onnx_releases: String,
+}
+
+impl Default for PullConfig {
+    fn default() -> Self {
+        let sources = ibid_models::pull::Sources::default();
+        Self { hub: sources.hub, onnx_releases: sources.onnx_releases }
+    }
+}
+
+/// What tenants may use.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct BudgetConfig {
+    /// How many tokens each tenant may use in a day (UTC), over all providers; no limit if not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tokens_per_day: Option<u64>,
+}
+
+/// A provider that ibid knows by name.
+pub(crate) struct Known {
+    pub(crate) name: &'static str,
+    pub(crate) base_url: &'static str,
+    pub(crate) key_env: Option<&'static str>,
+}
+
+/// The providers that need no entry.
+pub(crate) const KNOWN: [Known; 6] = [
+    Known { name: "openai", base_url: "https://api.openai.com/v1", key_env: Some("OPENAI_API_KEY") },
+    Known { name: "groq", base_url: "https://api.groq.com/openai/v1", key_env: Some("GROQ_API_KEY") },
+    Known { name: "mistral", base_url: "https://api.mistral.ai/v1", key_env: Some("MISTRAL_API_KEY") },
+    Known { name: "deepseek", base_url: "https://api.deepseek.com/v1", key_env: Some("DEEPSEEK_API_KEY") },
+    Known {
+        name: "openrouter",
+        base_url: "https://openrouter.ai/api/v1",
+        key_env: Some("OPENROUTER_API_KEY"),
+    },
+    Known { name: "ollama", base_url: "http://127.0.0.1:11434/v1", key_env: None },
+];

@@ -1,0 +1,219 @@
+//! Puts the models together from the configuration: raw settings become parts here, once, and whoever has a part
+//! knows that it can be used.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use ibid_core::Secret;
+use ibid_core::model::{Embedder, Reranker};
+use ibid_models::{
+    Budget, CachedEmbedder, Card, Chat, ChatSettings, EmbeddingSettings, Kind, LocalEmbedder, LocalReranker,
+    MemorySpending, Provider, ProviderSettings, RemoteChat, RemoteEmbedder, RemoteReranker, Runtime,
+    Tokenizer,
+};
+
+use crate::config::{Config, KNOWN, ModelConfig, ProviderConfig};
+use crate::nearest::hint;
+
+/// What helps where there is no embedding model.
+pub(crate) const NO_EMBEDDING: &str = "there is no embedding model: `ibid models pull` brings one that runs here (135 MB); \
+                            or name one with `embedding.provider` and `embedding.model`";
+
+/// What the configuration says about models, ready to be used.
+pub(crate) struct Parts<'a> {
+    config: &'a Config,
+    providers: BTreeMap<String, Arc<Provider>>,
+}
+
+impl<'a> Parts<'a> {
+    /// Makes every provider that is configured or used.
+    pub(crate) fn new(config: &'a Config) -> anyhow::Result<Self> {
+        let budget = config
+            .budget
+            .tokens_per_day
+            .map(|tokens| Budget::new(tokens, Arc::new(MemorySpending::default())));
+        let used = config.models.values().map(|model| model.provider.as_str());
+        let named =
+            [&config.embedding.provider, &config.rerank.provider].into_iter().flatten().map(String::as_str);
+        let mut providers = BTreeMap::new();
+        for name in config.providers.keys().map(String::as_str).chain(used).chain(named) {
+            if !name.is_empty() && !providers.contains_key(name) {
+                providers.insert(
+                    name.to_owned(),
+                    Provider::new(provider_settings(config, name)?, budget.clone())?,
+                );
+            }
+        }
+        Ok(Self { config, providers })
+    }
+
+    /// The providers that are configured or used.
+    pub(crate) fn providers(&self) -> impl Iterator<Item = &Arc<Provider>> {
+        self.providers.values()
+    }
+
+    /// A chat model with its chain of fallbacks.
+    pub(crate) fn chat(&self, name: &str) -> anyhow::Result<Chat> {
+        let first = self.remote_chat(name)?;
+        let fallbacks = self.config.models[name].fallback.iter().map(|name| self.remote_chat(name));
+        let fallbacks = fallbacks.collect::<anyhow::Result<_>>();
+        Ok(Chat::new(first, fallbacks.with_context(|| format!("in `models.{name}.fallback`"))?))
+    }
+
+    /// The embedding model: the one that is configured, else one that was pulled, else one that a provider has, if
+    /// there is any.
+    pub(crate) async fn embedder(&self) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
+        let config = &self.config.embedding;
+        let settings = EmbeddingSettings {
+            query_prefix: config.query_prefix.clone(),
+            passage_prefix: config.passage_prefix.clone(),
+            send_dimensions: config.dimensions.is_some(),
+            ..EmbeddingSettings::default()
+        };
+        let inner: Arc<dyn Embedder> = if let Some(path) = &config.path {
+            Arc::new(LocalEmbedder::load(&self.runtime()?, path, self.config.onnx.threads)?)
+        } else if let Some(provider) = &config.provider {
+            let provider = self.provider(provider)?;
+            let Some(model) = &config.model else {
+                bail!("`embedding.provider` is set, but `embedding.model` is not")
+            };
+            match config.dimensions {
+                Some(dimensions) => Arc::new(RemoteEmbedder::new(provider, model, dimensions, settings)),
+                None => Arc::new(RemoteEmbedder::found(provider, model, settings).await?),
+            }
+        } else if let Some(folder) = self.pulled(Kind::Embedding) {
+            Arc::new(LocalEmbedder::load(&self.runtime()?, &folder, self.config.onnx.threads)?)
+        } else {
+            let Some((provider, model)) = self.embedding_of_a_provider().await else { return Ok(None) };
+            Arc::new(RemoteEmbedder::found(provider, &model, settings).await?)
+        };
+        Ok(Some(Arc::new(CachedEmbedder::new(inner, config.cache))))
+    }
+
+    /// The rerank model, if one is configured.
+    pub(crate) fn reranker(&self) -> anyhow::Result<Option<Arc<dyn Reranker>>> {
+        let config = &self.config.rerank;
+        if let Some(path) = &config.path {
+            return Ok(Some(Arc::new(LocalReranker::load(
+                &self.runtime()?,
+                path,
+                self.config.onnx.threads,
+            )?)));
+        }
+        let Some(provider) = &config.provider else { return Ok(None) };
+        let Some(model) = &config.model else { bail!("`rerank.provider` is set, but `rerank.model` is not") };
+        Ok(Some(Arc::new(RemoteReranker::new(self.provider(provider)?, model, config.form))))
+    }
+
+    /// ONNX Runtime, from where the configuration says or where it is usually found.
+    pub(crate) fn runtime(&self) -> anyhow::Result<Runtime> {
+        Ok(Runtime::load(&self.library()?)?)
+    }
+
+    fn library(&self) -> anyhow::Result<PathBuf> {
+        if let Some(library) = &self.config.onnx.library {
+            return Ok(library.clone());
+        }
+        let named = std::env::var_os("ORT_DYLIB_PATH").map(PathBuf::from);
+        let pulled = ibid_models::pull::library_in(&self.config.models_folder());
+        let name = if cfg!(target_os = "macos") { "libonnxruntime.dylib" } else { "libonnxruntime.so" };
+        let usual = [
+            "/usr/local/lib",
+            "/usr/lib",
+            "/usr/lib/x86_64-linux-gnu",
+            "/usr/lib/aarch64-linux-gnu",
+            "/opt/homebrew/lib",
+        ];
+        let usual = usual.iter().map(|folder| PathBuf::from(folder).join(name)).filter(|path| path.is_file());
+        named.into_iter().chain(pulled).chain(usual).next().context(
+            "ONNX Runtime, which models need that run here, is not there: `ibid models pull` brings it; \
+             or set `onnx.library` to the file libonnxruntime.so",
+        )
+    }
+
+    /// A model of a kind that was pulled, the first by name.
+    fn pulled(&self, kind: Kind) -> Option<PathBuf> {
+        pulled(self.config).into_iter().find(|(_, card)| card.kind == kind).map(|(folder, _)| folder)
+    }
+
+    /// The first provider that lists an embedding model. Those that cannot be asked are passed over.
+    async fn embedding_of_a_provider(&self) -> Option<(Arc<Provider>, String)> {
+        for provider in self.providers.values() {
+            let models = provider.models().await.unwrap_or_default();
+            if let Some(model) = models.into_iter().find(|model| model.to_lowercase().contains("embed")) {
+                return Some((provider.clone(), model));
+            }
+        }
+        None
+    }
+
+    fn remote_chat(&self, name: &str) -> anyhow::Result<Arc<RemoteChat>> {
+        let Some(model) = self.config.models.get(name) else {
+            let hint = hint(name, self.config.models.keys().map(String::as_str));
+            let hint = if self.config.models.is_empty() {
+                "none is configured: add [models.NAME] to ibid.toml"
+            } else {
+                &hint
+            };
+            bail!("there is no model `{name}`; {hint}");
+        };
+        let provider = self.provider(&model.provider).with_context(|| format!("in `models.{name}`"))?;
+        Ok(RemoteChat::new(provider, chat_settings(name, model)?))
+    }
+
+    fn provider(&self, name: &str) -> anyhow::Result<Arc<Provider>> {
+        if name.is_empty() {
+            bail!("no `provider` is named");
+        }
+        self.providers.get(name).cloned().with_context(|| format!("there is no provider `{name}`"))
+    }
+}
+
+/// The models that were pulled, with their cards, by name.
+pub(crate) fn pulled(config: &Config) -> Vec<(PathBuf, Card)> {
+    let folders =
+        std::fs::read_dir(config.models_folder()).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut found: Vec<_> =
+        folders.filter_map(|folder| Card::read(&folder).ok().map(|card| (folder, card))).collect();
+    found.sort_by(|one, other| one.0.cmp(&other.0));
+    found
+}
+
+fn chat_settings(name: &str, model: &ModelConfig) -> anyhow::Result<ChatSettings> {
+    if model.model.is_empty() {
+        bail!("`models.{name}.model` is not set; it is the model's name at `{}`", model.provider);
+    }
+    let mut settings = ChatSettings::new(name, &model.model);
+    settings.context_tokens = model.context;
+    settings.max_output_tokens = model.max_output;
+    settings.tools = model.tools;
+    settings.schema = model.schema;
+    settings.extra = model.extra.clone().into_iter().collect();
+    if let Some(tokenizer) = &model.tokenizer {
+        settings.tokenizer =
+            Tokenizer::named(tokenizer).with_context(|| format!("in `models.{name}.tokenizer`"))?;
+    }
+    Ok(settings)
+}
+
+fn provider_settings(config: &Config, name: &str) -> anyhow::Result<ProviderSettings> {
+    let known = KNOWN.iter().find(|known| known.name == name);
+    let default = ProviderConfig::default();
+    let given = config.providers.get(name).unwrap_or(&default);
+    let base_url = given.base_url.as_deref().or(known.map(|known| known.base_url)).with_context(|| {
+        let names = KNOWN.iter().map(|known| known.name).chain(config.providers.keys().map(String::as_str));
+        let hint = hint(name, names.collect::<Vec<_>>());
+        format!("the provider `{name}` has no address: set `providers.{name}.base_url`, or use one that is known; {hint}")
+    })?;
+    let mut settings = ProviderSettings::new(name, base_url);
+    let variable = given.key_env.as_deref().or(known.and_then(|known| known.key_env));
+    if let Some(variable) = variable {
+        settings.key = std::env::var(variable).ok().map(|key| Secret::new(&key));
+        settings.key_from = format!("the environment variable {variable}");
+    }
+    settings.governor = given.governor();
+    settings.limits = given.limits();
+    Ok(settings)
+}
