@@ -42,6 +42,14 @@ architecture:
 bench-graph:
     cargo xtask bench-graph
 
+# Measure models beside a bare HTTP client and a bare loop around ONNX Runtime
+bench-models: fetch-test-models
+    cargo xtask bench-models
+
+# How well the models of the tests find, on XQuAD (a folder with xquad.en.json and xquad.es.json)
+eval-embeddings xquad: fetch-test-models
+    cargo run --quiet --release --package ibid-bench -- quality {{xquad}}
+
 # The settings page, made from the code
 docs-configuration:
     cargo run --quiet --package ibid -- config reference > docs/configuration.md

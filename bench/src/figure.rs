@@ -11,6 +11,8 @@ pub(crate) enum Goal {
     AtMostTimes(f64),
     /// At least this many times the reference.
     AtLeastTimes(f64),
+    /// At most this much more than the reference.
+    AtMostMore(f64),
 }
 
 /// One figure as it is printed.
@@ -39,6 +41,9 @@ impl Figure {
             Goal::AtLeastTimes(times) => {
                 let ratio = ours / reference;
                 (ratio, format!("ours / reference >= {times}"), ratio >= times)
+            }
+            Goal::AtMostMore(more) => {
+                (ours / reference, format!("ours - reference <= {more}"), ours - reference <= more)
             }
         };
         Self { figure, ours, reference, ratio: (ratio * 100.0).round() / 100.0, goal, holds }

@@ -1,4 +1,4 @@
-//! Measures the graph core and the local engine beside their references, in the same run. Each part
+//! Measures the graph core, the local engine and the models beside their references, in the same run. Each part
 //! runs in a process of its own, so that CPU time and memory are its own; the figures come out as one
 //! JSON object for each line.
 
@@ -7,6 +7,7 @@
 mod bare;
 mod crowd;
 mod figure;
+mod models;
 mod texts;
 mod turns;
 
@@ -22,11 +23,18 @@ fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["graph", python, script] => graph(Path::new(python), Path::new(script)),
+        ["models"] => models::measure(),
+        ["quality", xquad] => models::quality(Path::new(xquad)),
         ["part", "plain"] => show(&texts::plain()?),
         ["part", "journal"] => show(&texts::journal()?),
         ["part", "turns"] => show(&turns::measure()?),
         ["part", "crowd"] => show(&crowd::measure()?),
-        _ => bail!("usage: ibid-bench graph PYTHON SCRIPT"),
+        ["part", "models-here"] => {
+            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+            show(&runtime.block_on(models::here::ours())?)
+        }
+        ["part", "models-bare"] => show(&models::here::bare()?),
+        _ => bail!("usage: ibid-bench graph PYTHON SCRIPT | models | quality XQUAD"),
     }
 }
 

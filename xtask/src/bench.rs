@@ -20,21 +20,57 @@ struct Figure {
     holds: bool,
 }
 
+/// One page of measurements.
+struct Page {
+    title: &'static str,
+    command: &'static str,
+    references: String,
+    method: &'static str,
+}
+
 /// `just bench-graph`
 pub(crate) fn graph() -> anyhow::Result<()> {
     let python = references()?;
-    run(Command::new("cargo").args(["build", "--release", "--package", "ibid-bench"]))?;
+    let mut bench = bench();
+    bench.arg("graph").arg(python).arg("bench/langgraph_reference.py");
+    let references = format!(
+        "{}; bare SQLite\nwith the engine's schema, settings and commits; for the last two, the goal itself.",
+        REFERENCES.join(", ")
+    );
+    let title = "The graph core and the local engine";
+    let page = Page { title, command: "just bench-graph", references, method: GRAPH_METHOD };
+    keep(&mut bench, &page, "docs/measurements/graph.md")
+}
+
+/// `just bench-models`
+pub(crate) fn models() -> anyhow::Result<()> {
+    let mut bench = bench();
+    bench.arg("models");
+    let references =
+        "a bare HTTP client, a bare loop\naround ONNX Runtime, and where there is none, the goal itself.";
+    let page = Page {
+        title: "Models",
+        command: "just bench-models",
+        references: references.to_owned(),
+        method: MODELS_METHOD,
+    };
+    keep(&mut bench, &page, "docs/measurements/models.md")
+}
+
+fn bench() -> Command {
     let mut bench = Command::new("cargo");
-    bench.args(["run", "--quiet", "--release", "--package", "ibid-bench", "--", "graph"]);
-    bench.arg(python).arg("bench/langgraph_reference.py");
+    bench.args(["run", "--release", "--package", "ibid-bench", "--"]);
+    bench
+}
+
+/// Measures, shows the figures, and keeps them.
+fn keep(bench: &mut Command, page: &Page, path: &str) -> anyhow::Result<()> {
     let output = bench.stderr(Stdio::inherit()).output()?;
     ensure!(output.status.success(), "{bench:?} failed");
     let lines = String::from_utf8(output.stdout)?;
     print!("{lines}");
     let figures = lines.lines().map(serde_json::from_str).collect::<Result<Vec<Figure>, _>>()?;
-    let page = Path::new("docs/measurements/graph.md");
-    std::fs::write(page, written(&figures)?).with_context(|| page.display().to_string())?;
-    Ok(())
+    std::fs::write(path, written(page, &figures)?).context(path.to_owned())
 }
 
 /// A Python with the references in it, kept for the next time.
@@ -56,15 +92,9 @@ fn run(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn written(figures: &[Figure]) -> anyhow::Result<String> {
-    let mut text = String::from("# The graph core and the local engine\n\n");
-    writeln!(text, "{}", machine()?)?;
-    writeln!(
-        text,
-        "Command: `just bench-graph`. References in the same run: {}; bare SQLite",
-        REFERENCES.join(", ")
-    )?;
-    writeln!(text, "with the engine's schema, settings and commits; for the last two, the goal itself.\n")?;
+fn written(page: &Page, figures: &[Figure]) -> anyhow::Result<String> {
+    let mut text = format!("# {}\n\n{}\n", page.title, machine()?);
+    writeln!(text, "Command: `{}`. References in the same run: {}\n", page.command, page.references)?;
     writeln!(text, "| figure | ours | reference | ratio | goal | holds |\n|---|---:|---:|---:|---|---|")?;
     for Figure { figure, ours, reference, ratio, goal, holds } in figures {
         let holds = if *holds { "yes" } else { "**no**" };
@@ -75,7 +105,7 @@ fn written(figures: &[Figure]) -> anyhow::Result<String> {
             rounded(*reference)
         )?;
     }
-    text.push_str(METHOD);
+    text.push_str(page.method);
     Ok(text)
 }
 
@@ -100,7 +130,7 @@ fn machine() -> anyhow::Result<String> {
     Ok(format!("{}, {model}, {cores} cores, {memory} GiB.", String::from_utf8(date)?.trim()))
 }
 
-const METHOD: &str = "
+const GRAPH_METHOD: &str = "
 ## How it is measured
 - *Per node*: ten nodes that count one up, over a state with 20 texts of 1.8 KB, 100 turns on one thread;
   the CPU time of the whole process, all threads, with the kernel's part. LangGraph runs without and with
@@ -116,4 +146,21 @@ const METHOD: &str = "
 About half of the CPU time of a journaled step is the commit, most of that the kernel's part of one flush to disk;
 bare SQLite spends it too. On a shared host that part swings from run to run, so the figure per node with the
 journal must be taken from several: see decision 0003 for those that were made.
+";
+
+const MODELS_METHOD: &str = "
+## How it is measured
+- *First token*: from the call to the first piece of text, through `Chat` and through a bare `reqwest` client that
+  reads the same stream, in turn, after five rounds to warm up. The scripted server waits 5 ms before it answers and
+  1 ms before each piece; llama.cpp serves a real model with 0.5 billion parameters, 16 tokens of answer.
+- *Limit*: 200 calls at once against a server that takes 10 requests in any second and answers others with 429 and
+  `Retry-After`; nothing is configured, the limit is learned.
+- *Beside documents*: 24 readers keep all 8 places busy with requests of 200 ms while 300 people ask at uneven
+  moments; from the call to the arrival of its request at the server.
+- *Stop*: from dropping the stream to the moment at which the server sees the connection closed.
+- *Embedding and reranking*: 96 passages of 50 to 250 tokens, all-MiniLM-L6-v2 (int8) and a small cross-encoder; the
+  bare loop has the same network, tokenizer and threads, pads batches of 16 by hand, and leaves out pooling. Both run
+  in processes of their own, in turn, four times; the median of the medians counts.
+
+How well the models find is in [docs/models.md](../models.md).
 ";

@@ -10,12 +10,14 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask TASK
   architecture   check which crate uses which, and that every file says what lives in it
-  bench-graph    measure the graph core and the local engine beside their references";
+  bench-graph    measure the graph core and the local engine beside their references
+  bench-models   measure the models beside a bare client and a bare loop";
 
 fn main() -> ExitCode {
     let outcome = match std::env::args().nth(1).as_deref() {
         Some("architecture") => architecture::run(),
         Some("bench-graph") => bench::graph(),
+        Some("bench-models") => bench::models(),
         _ => Err(anyhow::anyhow!(USAGE)),
     };
     match outcome {

@@ -28,12 +28,10 @@ pub(crate) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Makes every provider that is configured or used.
+    /// Makes every provider that is configured or used, for a command that ends at once: what it uses is not kept.
     pub(crate) fn new(config: &'a Config) -> anyhow::Result<Self> {
-        let budget = config
-            .budget
-            .tokens_per_day
-            .map(|tokens| Budget::new(tokens, Arc::new(MemorySpending::default())));
+        let tokens_per_day = config.budget.tokens_per_day;
+        let budget = tokens_per_day.map(|tokens| Budget::new(tokens, Arc::new(MemorySpending::default())));
         let used = config.models.values().map(|model| model.provider.as_str());
         let named =
             [&config.embedding.provider, &config.rerank.provider].into_iter().flatten().map(String::as_str);
@@ -69,8 +67,8 @@ impl<'a> Parts<'a> {
         let settings = EmbeddingSettings {
             query_prefix: config.query_prefix.clone(),
             passage_prefix: config.passage_prefix.clone(),
+            batch: config.batch,
             send_dimensions: config.dimensions.is_some(),
-            ..EmbeddingSettings::default()
         };
         let inner: Arc<dyn Embedder> = if let Some(path) = &config.path {
             Arc::new(LocalEmbedder::load(&self.runtime()?, path, self.config.onnx.threads)?)
@@ -116,7 +114,7 @@ impl<'a> Parts<'a> {
         if let Some(library) = &self.config.onnx.library {
             return Ok(library.clone());
         }
-        let named = std::env::var_os("ORT_DYLIB_PATH").map(PathBuf::from);
+        let named = std::env::var_os("ORT_DYLIB_PATH").map(PathBuf::from).filter(|path| path.is_file());
         let pulled = ibid_models::pull::library_in(&self.config.models_folder());
         let name = if cfg!(target_os = "macos") { "libonnxruntime.dylib" } else { "libonnxruntime.so" };
         let usual = [
@@ -142,7 +140,9 @@ impl<'a> Parts<'a> {
     async fn embedding_of_a_provider(&self) -> Option<(Arc<Provider>, String)> {
         for provider in self.providers.values() {
             let models = provider.models().await.unwrap_or_default();
-            if let Some(model) = models.into_iter().find(|model| model.to_lowercase().contains("embed")) {
+            // The first by name, so that it is the same one at the next start.
+            let embedding = models.into_iter().filter(|model| model.to_lowercase().contains("embed")).min();
+            if let Some(model) = embedding {
                 return Some((provider.clone(), model));
             }
         }

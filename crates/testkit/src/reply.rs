@@ -23,6 +23,8 @@ pub(crate) enum Content {
     Chat { deltas: Vec<Value>, finish: String, usage: Option<(u64, u64)> },
     /// A body as it is.
     Raw(String),
+    /// A body as it is, in pieces.
+    Pieces(Vec<String>),
     /// No answer, ever.
     Nothing,
 }
@@ -89,6 +91,11 @@ impl Reply {
         Self::new(200, Content::Raw(body.to_owned()))
     }
 
+    /// A body as it is, in pieces.
+    pub fn pieces_of(pieces: &[&str]) -> Self {
+        Self::new(200, Content::Pieces(pieces.iter().map(|piece| (*piece).to_owned()).collect()))
+    }
+
     /// A failure, in the form that OpenAI gives it.
     pub fn status(status: u16, message: &str) -> Self {
         Self::new(status, Content::Json(json!({ "error": { "message": message } })))
@@ -149,6 +156,7 @@ impl Reply {
             Content::Nothing => Vec::new(),
             Content::Json(value) => vec![value.to_string()],
             Content::Raw(body) => vec![body.clone()],
+            Content::Pieces(pieces) => pieces.clone(),
             Content::Chat { deltas, finish, usage } if streamed => {
                 let event = |value: Value| format!("data: {value}\n\n");
                 let chunk = |delta: &Value, finish: Value| {
@@ -174,7 +182,7 @@ impl Reply {
     pub(crate) fn media_type(&self, streamed: bool) -> &'static str {
         match self.content {
             Content::Chat { .. } if streamed => "text/event-stream",
-            Content::Raw(_) if streamed => "text/event-stream",
+            Content::Raw(_) | Content::Pieces(_) if streamed => "text/event-stream",
             _ => "application/json",
         }
     }

@@ -1,6 +1,7 @@
 //! The scripted server itself: takes requests on a port of its own, plays the script, and records.
 
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Response, Uri};
+use axum::serve::ListenerExt;
 use futures_util::stream;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -60,6 +62,7 @@ struct Stage {
     script: Script,
     seen: Mutex<Vec<Seen>>,
     changed: watch::Sender<()>,
+    connections: AtomicUsize,
 }
 
 impl ScriptedServer {
@@ -67,8 +70,19 @@ impl ScriptedServer {
     pub async fn start(script: Script) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("a bound port");
-        let stage = Arc::new(Stage { script, seen: Mutex::default(), changed: watch::Sender::new(()) });
+        let stage = Arc::new(Stage {
+            script,
+            seen: Mutex::default(),
+            changed: watch::Sender::new(()),
+            connections: AtomicUsize::new(0),
+        });
         let router = Router::new().fallback(answer).with_state(stage.clone());
+        // As real servers do: a piece is sent when it is there.
+        let own = stage.clone();
+        let listener = listener.tap_io(move |connection| {
+            own.connections.fetch_add(1, Ordering::Relaxed);
+            drop(connection.set_nodelay(true));
+        });
         let task = tokio::spawn(async move {
             axum::serve(listener, router).await.expect("the scripted server serves");
         });
@@ -78,6 +92,11 @@ impl ScriptedServer {
     /// Where its API begins, as a provider's `base_url`.
     pub fn url(&self) -> String {
         format!("http://{}/v1", self.address)
+    }
+
+    /// How many connections were made.
+    pub fn connections(&self) -> usize {
+        self.stage.connections.load(Ordering::Relaxed)
     }
 
     /// Every request so far.

@@ -88,7 +88,11 @@ async fn fetch(config: &Config, names: &[String]) -> anyhow::Result<ExitCode> {
     let parts = Parts::new(config)?;
     let library = match parts.runtime() {
         Ok(runtime) => runtime.library().to_owned(),
-        Err(_) => pull::pull_runtime(&sources, &folder, &tell).await?,
+        Err(_) => {
+            let library = pull::pull_runtime(&sources, &folder, &tell).await?;
+            ibid_models::Runtime::load(&library)?;
+            library
+        }
     };
     bars.done();
     eprintln!("ONNX Runtime: {}", library.display());

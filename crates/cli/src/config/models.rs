@@ -168,6 +168,8 @@ pub(crate) struct EmbeddingConfig {
     pub(crate) query_prefix: String,
     /// What stands before a text that is to be found; for models of a provider.
     pub(crate) passage_prefix: String,
+    /// How many texts go in one request to a provider.
+    pub(crate) batch: usize,
     /// How many questions are remembered with their vectors.
     pub(crate) cache: usize,
 }
@@ -181,6 +183,7 @@ impl Default for EmbeddingConfig {
             dimensions: None,
             query_prefix: String::new(),
             passage_prefix: String::new(),
+            batch: 32,
             cache: 10_000,
         }
     }

@@ -12,7 +12,7 @@ const HEAD: &str = "\
 
 Made by `ibid config reference`. A setting can stand in `ibid.toml`, in the environment (capital letters,
 `IBID_` before it, two underscores for each dot) and in a flag (`--set KEY=VALUE`); the later wins. A star stands for
-a name that you choose.
+a name that you choose, of letters, digits, hyphens and underscores.
 
 | setting | what it is for | form | default | environment |
 |---|---|---|---|---|

@@ -48,10 +48,28 @@ impl Abilities {
 
     /// What to leave out after a refusal, if the refusal is about something that can be left out. `sent` is what
     /// the request held.
+    ///
+    /// The words must say that something is not known or supported: a request can be refused for what is wrong with
+    /// its tools or its messages, too, and that is nobody's lack.
     pub(super) fn without_refused(self, reason: &str, sent: &serde_json::Value) -> Option<Self> {
+        const LACKING: [&str; 12] = [
+            "support",
+            "unknown",
+            "unrecogni",
+            "unavailable",
+            "not available",
+            "extra",
+            "not permitted",
+            "not allowed",
+            "unexpected",
+            "not implemented",
+            "requires --",
+            "use 'max_completion_tokens'",
+        ];
         let reason = reason.to_lowercase();
+        let lacking = LACKING.iter().any(|word| reason.contains(word));
         let about = |field: &str, words: &[&str]| {
-            sent.get(field).is_some() && words.iter().any(|word| reason.contains(word))
+            lacking && sent.get(field).is_some() && words.iter().any(|word| reason.contains(word))
         };
         let mut changed = self;
         if about("stream_options", &["stream_options"]) {
@@ -95,6 +113,14 @@ mod tests {
         assert_eq!((abilities.tools, abilities.schema), (ToolUse::Prompted, SchemaUse::Prompted));
         assert!(abilities.max_completion_tokens && !abilities.stream_options && !abilities.temperature);
         assert_eq!(abilities.without_refused("this model does not exist", &sent), None);
+        for unrelated in [
+            "messages with role 'tool' must be a response to a preceding message with 'tool_calls'",
+            "Invalid 'tools[0].function.name': string does not match pattern",
+            "Invalid schema for response_format 'Rate': 'required' is missing",
+        ] {
+            let abilities = Abilities::new(None, None);
+            assert_eq!(abilities.without_refused(unrelated, &sent), None, "{unrelated}");
+        }
         assert_eq!(abilities.without_refused("tools are not supported", &json!({})), None, "there were none");
     }
 }

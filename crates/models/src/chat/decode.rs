@@ -8,6 +8,9 @@ use serde_json::Value;
 use super::thinking::{Sorted, Thinking};
 use super::written_calls::{WrittenCalls, arguments_of, fresh_id};
 
+/// No call takes more tokens than this.
+const MOST_TOKENS: u64 = 20_000_000;
+
 /// Turns the pieces of one reply into parts.
 pub(super) struct Decoder {
     thinking: Thinking,
@@ -16,6 +19,7 @@ pub(super) struct Decoder {
     finish: Option<String>,
     usage: Option<Usage>,
     begun: bool,
+    refused: bool,
 }
 
 /// A tool call that comes in pieces.
@@ -44,6 +48,7 @@ impl Decoder {
             finish: None,
             usage: None,
             begun: false,
+            refused: false,
         }
     }
 
@@ -65,15 +70,15 @@ impl Decoder {
         let choice = &chunk["choices"][0];
         let message = if choice["delta"].is_object() { &choice["delta"] } else { &choice["message"] };
         let mut parts = Vec::new();
-        for field in ["reasoning_content", "reasoning"] {
-            let text = text_of(&message[field]);
-            if !text.is_empty() {
-                self.begun = true;
-                parts.push(ChatPart::Reasoning(text));
-                break;
-            }
+        let thought = ["reasoning_content", "reasoning"].iter().map(|field| text_of(&message[*field]));
+        let thought = thought.chain([thinking_in(&message["content"])]).find(|text| !text.is_empty());
+        if let Some(text) = thought {
+            self.begun = true;
+            parts.push(ChatPart::Reasoning(text));
         }
-        let text = text_of(&message["content"]);
+        let refusal = text_of(&message["refusal"]);
+        self.refused |= !refusal.is_empty();
+        let text = text_of(&message["content"]) + &refusal;
         if !text.is_empty() {
             self.begun = true;
             let sorted = self.thinking.push(&text);
@@ -83,11 +88,17 @@ impl Decoder {
             self.begun = true;
             self.piece_of_call(call);
         }
-        if let Some(finish) = choice["finish_reason"].as_str() {
+        if let Some(finish) = choice["finish_reason"].as_str().filter(|finish| !finish.is_empty()) {
             self.begun = true;
             self.finish = Some(finish.to_owned());
         }
         parts
+    }
+
+    /// The model was cut off: what was held back of its text.
+    pub(super) fn cut_off(self) -> Vec<ChatPart> {
+        let parts = self.end().parts;
+        parts.into_iter().filter(|part| !matches!(part, ChatPart::Call(_))).collect()
     }
 
     /// The last piece has come.
@@ -106,6 +117,7 @@ impl Decoder {
         // Calls whose arguments can be read are whole, whatever the model went on to say.
         let callable = !calls.is_empty() && calls.iter().all(|call| call.arguments.is_object());
         let finish = match self.finish.as_deref() {
+            _ if self.refused => Finish::Filtered,
             _ if callable => Finish::Tools,
             Some("length" | "max_tokens") => Finish::Length,
             Some("content_filter") => Finish::Filtered,
@@ -126,18 +138,32 @@ impl Decoder {
         }
     }
 
-    /// Not every provider numbers the calls: then a new name begins a new one.
+    /// Not every provider numbers the calls, or each with a number of its own: then a new id or name begins a new
+    /// one.
     fn piece_of_call(&mut self, call: &Value) {
         let last = self.calls.last_key_value().map(|(index, _)| *index);
         let (id, function) = (call["id"].as_str().unwrap_or_default(), &call["function"]);
         let name = function["name"].as_str().unwrap_or_default();
-        let index = match (call["index"].as_u64(), last) {
-            (Some(index), _) => index as usize,
-            (None, None) => 0,
-            (None, Some(last)) => {
-                let same = self.calls.get(&last).is_some_and(|known| id.is_empty() || known.id == id);
-                if same && name.is_empty() { last } else { last + 1 }
+        let fresh = last.map_or(0, |last| last.saturating_add(1));
+        let other = |known: &Pieces| !id.is_empty() && !known.id.is_empty() && known.id != id;
+        let index = match (call["index"].as_u64().map(|index| index as usize), last) {
+            (Some(index), Some(last)) => match self.calls.get(&index) {
+                // A number that was used before: for the same call, or again for a new one.
+                Some(known) if !other(known) => index,
+                Some(_) if id.is_empty() || self.calls.get(&last).is_some_and(|newest| newest.id == id) => {
+                    last
+                }
+                Some(_) => fresh,
+                None => index,
+            },
+            (Some(index), None) => index,
+            (None, Some(last)) if id.is_empty() && name.is_empty() => last,
+            (None, Some(last))
+                if name.is_empty() && self.calls.get(&last).is_some_and(|known| !other(known)) =>
+            {
+                last
             }
+            (None, _) => fresh,
         };
         let pieces = self.calls.entry(index).or_default();
         if pieces.id.is_empty() {
@@ -167,10 +193,18 @@ fn text_of(value: &Value) -> String {
     }
 }
 
+/// The thinking in a list of parts.
+fn thinking_in(content: &Value) -> String {
+    let parts = content.as_array().into_iter().flatten().filter(|item| item["type"] == "thinking");
+    parts.map(|item| text_of(&item["thinking"])).collect()
+}
+
 fn usage_of(value: &Value) -> Option<Usage> {
-    let input_tokens = value["prompt_tokens"].as_u64()?;
-    let output_tokens = value["completion_tokens"].as_u64().unwrap_or(0);
-    let cached_tokens = value["prompt_tokens_details"]["cached_tokens"].as_u64().unwrap_or(0);
+    // No call takes more; whoever says so must not empty a tenant's budget.
+    let number = |value: &Value| value.as_u64().map(|tokens| tokens.min(MOST_TOKENS));
+    let input_tokens = number(&value["prompt_tokens"])?;
+    let output_tokens = number(&value["completion_tokens"]).unwrap_or(0);
+    let cached_tokens = number(&value["prompt_tokens_details"]["cached_tokens"]).unwrap_or(0);
     Some(Usage { input_tokens, output_tokens, cached_tokens, estimated: false })
 }
 
@@ -221,6 +255,41 @@ mod tests {
             })
             .collect();
         assert_eq!((queries, finish), (vec!["x", "y"], Finish::Tools));
+    }
+
+    #[test]
+    fn calls_that_share_a_number_are_told_apart_by_their_ids() {
+        let call = |id: &str, query: &str| {
+            let function = json!({ "name": "search", "arguments": json!({ "query": query }).to_string() });
+            delta(json!({ "tool_calls": [{ "index": 0, "id": id, "function": function }] }))
+        };
+        let (parts, ..) = decode(&[call("a", "x"), call("b", "y"), call("c", "z"), finish("tool_calls")]);
+        let queries: Vec<String> = parts
+            .iter()
+            .map(|part| match part {
+                ChatPart::Call(call) => call.arguments["query"].to_string(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(queries, ["\"x\"", "\"y\"", "\"z\""]);
+    }
+
+    #[test]
+    fn a_refusal_is_told_and_named_and_thinking_in_parts_is_kept_apart() {
+        let (parts, finish, _) = decode(&[delta(json!({ "refusal": "I will not." })), finish("stop")]);
+        assert_eq!((parts, finish), (vec![ChatPart::Text("I will not.".to_owned())], Finish::Filtered));
+        let thinking = json!([{ "type": "thinking", "thinking": [{ "type": "text", "text": "hm" }] }]);
+        let (parts, ..) =
+            decode(&[delta(json!({ "content": thinking })), delta(json!({ "content": "2 %" }))]);
+        assert_eq!(parts, [ChatPart::Reasoning("hm".to_owned()), ChatPart::Text("2 %".to_owned())]);
+    }
+
+    #[test]
+    fn absurd_usage_is_not_believed() {
+        let usage =
+            json!({ "choices": [], "usage": { "prompt_tokens": u64::MAX, "completion_tokens": u64::MAX } });
+        let (.., usage) = decode(&[usage]);
+        assert_eq!(usage.unwrap().total(), 2 * MOST_TOKENS);
     }
 
     #[test]

@@ -5,33 +5,42 @@ use ibid_core::model::{ModelError, Prompt};
 
 use super::tokens::Tokenizer;
 
+/// Where the question stands: it and what follows are never left out.
+pub(super) fn question_in(prompts: &[Prompt]) -> usize {
+    prompts.iter().rposition(|prompt| matches!(prompt, Prompt::User(_))).unwrap_or(0)
+}
+
 /// Leaves out what does not fit into `room` tokens. Returns what is left and how many tokens it takes.
 pub(super) fn fit(
     model: &str,
     tokenizer: &Tokenizer,
     prompts: Vec<Prompt>,
+    question: usize,
     room: usize,
 ) -> Result<(Vec<Prompt>, usize), ModelError> {
     let sizes: Vec<usize> = prompts.iter().map(|prompt| tokenizer.count_prompt(prompt)).collect();
-    let question = prompts.iter().rposition(|prompt| matches!(prompt, Prompt::User(_))).unwrap_or(0);
     let stays = |index: usize| index >= question || matches!(prompts[index], Prompt::System(_));
     let needed: usize = (0..prompts.len()).filter(|index| stays(*index)).map(|index| sizes[index]).sum();
     if needed > room {
         return Err(ModelError::TooLong { model: model.to_owned(), needed, room });
     }
-    let (mut used, mut oldest) = (needed, question);
+    let (mut used, mut oldest, mut all) = (needed, question, true);
     for index in (0..question).rev() {
         if !stays(index) {
             if used + sizes[index] > room {
+                all = false;
                 break;
             }
             used += sizes[index];
         }
         oldest = index;
     }
-    // The result of a tool whose call is left out would answer nothing.
-    while oldest < question && matches!(prompts[oldest], Prompt::Tool { .. }) {
-        used -= sizes[oldest];
+    // Where something is left out, the rest begins with a person's words: an answer without its question, or the
+    // result of a tool without its call, would answer nothing, and some models refuse it.
+    while !all && oldest < question && !matches!(prompts[oldest], Prompt::User(_)) {
+        if !stays(oldest) {
+            used -= sizes[oldest];
+        }
         oldest += 1;
     }
     let kept: Vec<bool> = (0..prompts.len()).map(|index| index >= oldest || stays(index)).collect();
@@ -67,7 +76,7 @@ mod tests {
         let whole: usize = all.iter().map(|prompt| tokenizer.count_prompt(prompt)).sum();
         let mut last = usize::MAX;
         for room in (0..=whole).rev() {
-            let Ok((left, used)) = fit("m", &tokenizer, all.clone(), room) else {
+            let Ok((left, used)) = fit("m", &tokenizer, all.clone(), question_in(&all), room) else {
                 assert!(room < 40, "{room} tokens are enough for the question");
                 continue;
             };
@@ -76,14 +85,14 @@ mod tests {
             assert_eq!(left[0], all[0]);
             assert_eq!(left[left.len() - 2..], all[all.len() - 2..]);
             assert_eq!(left[1..], all[all.len() - (left.len() - 1)..], "a window without gaps");
-            assert!(!matches!(left[1], Prompt::Tool { .. }), "no result without its call");
+            assert!(matches!(left[1], Prompt::User(_)), "no answer without its question");
             last = left.len();
         }
     }
 
     #[test]
     fn what_must_be_shown_and_does_not_fit_is_an_error_that_says_so() {
-        let error = fit("small", &Tokenizer::Estimate, conversation(0), 10).unwrap_err();
+        let error = fit("small", &Tokenizer::Estimate, conversation(0), 1, 10).unwrap_err();
         assert!(matches!(error, ModelError::TooLong { room: 10, .. }), "{error}");
     }
 }

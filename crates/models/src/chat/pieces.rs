@@ -6,17 +6,21 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use futures_util::stream::BoxStream;
+use futures_util::stream::{self, BoxStream};
 use http::header::CONTENT_TYPE;
 use ibid_core::model::{ChatPart, Finish, ModelError, Usage};
 use ibid_egress::{Error, Response};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::decode::Decoder;
 use super::sse::Events;
 use super::tokens::Tokenizer;
 use crate::governor::{Failure, Permit};
 use crate::provider::Provider;
+
+/// How long the end of a body may take to come after the end of the answer.
+const DRAINING: Duration = Duration::from_secs(2);
 
 /// A reply that has begun.
 pub(super) struct Pieces {
@@ -27,9 +31,13 @@ pub(super) struct Pieces {
     whole: Option<Vec<u8>>,
     decoder: Option<Decoder>,
     ready: VecDeque<ChatPart>,
+    /// How many pieces of the answer have come.
+    decoded: u64,
     permit: Option<Permit>,
     meter: Meter,
     end: Option<(Finish, Usage)>,
+    /// What went wrong, told after everything that came before it.
+    failed: Option<ModelError>,
 }
 
 /// Counts what a reply takes, in case the provider does not say or the reply is stopped.
@@ -56,9 +64,11 @@ impl Pieces {
             whole,
             decoder: Some(Decoder::new(tools)),
             ready: VecDeque::new(),
+            decoded: 0,
             permit: None,
             meter,
             end: None,
+            failed: None,
         };
         while pieces.decoder.as_ref().is_some_and(|decoder| !decoder.has_begun()) {
             pieces.read().await?;
@@ -79,24 +89,37 @@ impl Pieces {
     /// The next part. The last one is followed by nothing; [`Pieces::ended`] then says how it ended.
     pub(super) async fn next(&mut self) -> Option<Result<ChatPart, ModelError>> {
         let limit: Duration = self.provider.limits().between_tokens;
+        let mut deadline = Instant::now() + limit;
         loop {
             if let Some(part) = self.ready.pop_front() {
                 return Some(Ok(part));
             }
+            if let Some(failure) = self.failed.take() {
+                return Some(Err(failure));
+            }
             self.decoder.as_ref()?;
-            let failure = match tokio::time::timeout(limit, self.read()).await {
-                Ok(Ok(())) => continue,
+            let before = self.decoded;
+            let failure = match tokio::time::timeout_at(deadline, self.read()).await {
+                Ok(Ok(())) => {
+                    // Signs of life that say nothing do not count: some providers send them for ever.
+                    if self.decoded > before {
+                        deadline = Instant::now() + limit;
+                    }
+                    continue;
+                }
                 Ok(Err(Failure::Passing(error, _) | Failure::Final(error))) => error,
                 Ok(Err(Failure::Limited(retry_after))) => {
                     ModelError::Busy { provider: self.provider.name().to_owned(), retry_after }
                 }
                 Err(_) => self.provider.too_slow("to go on with its answer", limit),
             };
-            self.decoder = None;
             if let Some(permit) = &mut self.permit {
                 permit.broke(&failure.to_string());
             }
-            return Some(Err(failure));
+            if let Some(decoder) = self.decoder.take() {
+                self.ready.extend(decoder.cut_off());
+            }
+            self.failed = Some(failure);
         }
     }
 
@@ -127,9 +150,18 @@ impl Pieces {
                     self.events.end();
                     self.decode()?;
                 }
-                self.finish()
+                self.finish(false)
             }
         }
+    }
+
+    /// Reads the rest of the body, which is nothing but its end, so that the connection can be used again.
+    fn drain(&mut self) {
+        let mut rest = std::mem::replace(&mut self.body, stream::empty().boxed());
+        tokio::spawn(async move {
+            let end = async { while rest.next().await.is_some() {} };
+            let _ = tokio::time::timeout(DRAINING, end).await;
+        });
     }
 
     fn decode(&mut self) -> Result<(), Failure> {
@@ -138,7 +170,8 @@ impl Pieces {
                 return Ok(());
             }
             if data == "[DONE]" {
-                return self.finish();
+                self.drain();
+                return self.finish(true);
             }
             self.decode_one(&data)?;
         }
@@ -151,6 +184,7 @@ impl Pieces {
         if let Some(failure) = self.provider.failure_in(&chunk) {
             return Err(failure);
         }
+        self.decoded += 1;
         if let Some(decoder) = &mut self.decoder {
             let parts = decoder.push(&chunk);
             for part in &parts {
@@ -169,9 +203,12 @@ impl Pieces {
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<(), Failure> {
+    /// The last piece has come; `told` if the provider said so itself.
+    fn finish(&mut self, told: bool) -> Result<(), Failure> {
         let Some(decoder) = self.decoder.take() else { return Ok(()) };
-        if !decoder.is_complete() {
+        let complete = decoder.is_complete() || (told && decoder.has_begun());
+        if !complete {
+            self.ready.extend(decoder.cut_off());
             return Err(Failure::Passing(self.provider.cut("the answer breaks off"), None));
         }
         let ended = decoder.end();

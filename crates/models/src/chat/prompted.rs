@@ -8,7 +8,7 @@ const TOOLS: &str = include_str!("../../prompts/tools.md");
 const SCHEMA: &str = include_str!("../../prompts/schema.md");
 const REPAIR: &str = include_str!("../../prompts/repair.md");
 
-/// The prompts with the tools described in them, and calls and results written as text.
+/// The prompts with the tools described in them.
 pub(super) fn with_tools(prompts: Vec<Prompt>, tools: &[ToolSpec], choice: &ToolChoice) -> Vec<Prompt> {
     let listed: Vec<String> = tools
         .iter()
@@ -20,7 +20,6 @@ pub(super) fn with_tools(prompts: Vec<Prompt>, tools: &[ToolSpec], choice: &Tool
         ToolChoice::Named(name) => format!("You must call {name} now."),
     };
     let text = TOOLS.replace("{{tools}}", &listed.join("\n")).replace("{{choice}}", &choice);
-    let prompts = prompts.into_iter().map(as_text).collect();
     with_system(prompts, &text)
 }
 
@@ -53,8 +52,12 @@ fn with_system(mut prompts: Vec<Prompt>, text: &str) -> Vec<Prompt> {
     prompts
 }
 
-/// A call or a result as the model would have written or read it.
-fn as_text(prompt: Prompt) -> Prompt {
+/// Calls and results as the model would have written and read them.
+pub(super) fn as_text(prompts: Vec<Prompt>) -> Vec<Prompt> {
+    prompts.into_iter().map(one_as_text).collect()
+}
+
+fn one_as_text(prompt: Prompt) -> Prompt {
     match prompt {
         Prompt::Assistant { mut text, calls } => {
             for call in calls {
@@ -90,7 +93,7 @@ mod tests {
             Prompt::Tool { call: "1".to_owned(), text: "2 %".to_owned() },
         ];
         let schema = AnswerSchema { name: "answer".to_owned(), schema: json!({ "type": "string" }) };
-        let mut shown = with_schema(with_tools(prompts, &[tool], &ToolChoice::Auto), &schema);
+        let mut shown = with_schema(with_tools(as_text(prompts), &[tool], &ToolChoice::Auto), &schema);
         shown.push(repair("it is a number", &schema));
         let shown: Vec<String> = shown
             .iter()

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ibid_core::model::{ChatRequest, ModelError, Prompt, ToolChoice};
 
 use super::abilities::Abilities;
-use super::fit::fit;
+use super::fit::{fit, question_in};
 use super::pieces::{Meter, Pieces};
 use super::settings::ChatSettings;
 use super::wire;
@@ -35,7 +35,31 @@ impl RemoteChat {
 
     /// The request as this model is asked: with its own limit, and as much of the conversation as it can hold.
     /// Returns how many tokens that takes, too.
-    pub(super) fn fitted(&self, mut request: ChatRequest) -> Result<(ChatRequest, usize), ModelError> {
+    pub(super) fn fitted(&self, request: ChatRequest) -> Result<(ChatRequest, usize), ModelError> {
+        let question = question_in(&request.prompts);
+        self.fitted_around(request, question)
+    }
+
+    /// The request that tells the model what was wrong with its answer. The question is still the one before that.
+    pub(super) fn repairing(
+        &self,
+        mut request: ChatRequest,
+        answer: &str,
+        repair: Prompt,
+    ) -> Result<(ChatRequest, usize), ModelError> {
+        let question = question_in(&request.prompts);
+        // An answer without a word is no message that every provider takes.
+        let answer = if answer.trim().is_empty() { "(nothing)" } else { answer };
+        request.prompts.push(Prompt::assistant(answer));
+        request.prompts.push(repair);
+        self.fitted_around(request, question)
+    }
+
+    fn fitted_around(
+        &self,
+        mut request: ChatRequest,
+        question: usize,
+    ) -> Result<(ChatRequest, usize), ModelError> {
         let ChatSettings { name, tokenizer, context_tokens, max_output_tokens, .. } = &self.settings;
         request.max_output_tokens = request.max_output_tokens.or(*max_output_tokens);
         // Both may have to stand in the prompt, with words around them.
@@ -49,7 +73,7 @@ impl RemoteChat {
             .sum::<usize>();
         let answer = self.settings.reserved_for_answer(request.max_output_tokens);
         let room = context_tokens.saturating_sub(answer + extra);
-        let (prompts, used) = fit(name, tokenizer, std::mem::take(&mut request.prompts), room)?;
+        let (prompts, used) = fit(name, tokenizer, std::mem::take(&mut request.prompts), question, room)?;
         request.prompts = prompts;
         Ok((request, used + extra))
     }
@@ -65,13 +89,17 @@ impl RemoteChat {
         let caller = &request.caller;
         let answer = self.settings.reserved_for_answer(request.max_output_tokens);
         let tokens = (input_tokens + answer) as u64;
+        let mut abilities = self.abilities();
         loop {
-            let abilities = self.abilities();
             let body = wire::body(&self.settings.model, request, abilities, &self.settings.extra);
             let attempt = || self.attempt(&body, request, input_tokens);
             let ask = Ask { caller, tokens, has_fallback };
             match self.provider.governor().call(ask, attempt).await {
-                Ok((pieces, permit)) => return Ok(pieces.holding(permit)),
+                Ok((pieces, permit)) => {
+                    // What was left out is believed to be lacking only now that it goes without.
+                    *self.abilities.lock().unwrap_or_else(PoisonError::into_inner) = abilities;
+                    return Ok(pieces.holding(permit));
+                }
                 Err(ModelError::Refused { reason, provider, status }) => {
                     let Some(changed) = abilities.without_refused(&reason, &body) else {
                         return Err(ModelError::Refused { reason, provider, status });
@@ -81,7 +109,7 @@ impl RemoteChat {
                         reason,
                         "the provider lacks something; it is replaced"
                     );
-                    *self.abilities.lock().unwrap_or_else(PoisonError::into_inner) = changed;
+                    abilities = changed;
                 }
                 Err(error) => return Err(error),
             }
@@ -116,12 +144,4 @@ fn callable(request: &ChatRequest) -> Vec<String> {
         return Vec::new();
     }
     request.tools.iter().map(|tool| tool.name.clone()).collect()
-}
-
-/// The request that tells a model what was wrong with its answer.
-pub(super) fn repairing(request: &ChatRequest, answer: &str, repair: Prompt) -> ChatRequest {
-    let mut request = request.clone();
-    request.prompts.push(Prompt::assistant(answer));
-    request.prompts.push(repair);
-    request
 }

@@ -7,7 +7,7 @@ use futures_util::{StreamExt, stream};
 use ibid_core::model::{AnswerSchema, ChatPart, ChatRequest, ChatStream, Finish, ModelError, Usage};
 
 use super::pieces::Pieces;
-use super::remote::{RemoteChat, repairing};
+use super::remote::RemoteChat;
 use super::{prompted, schema};
 
 /// A reply while it is read.
@@ -87,13 +87,21 @@ impl Reply {
 
     /// The model has said everything: either that is the end, or it is asked again.
     async fn conclude(&mut self, finish: Finish) -> Result<(), ModelError> {
-        let end = ChatPart::End { finish, usage: self.usage, model: self.model.settings.name.clone() };
+        let end = ChatPart::End {
+            finish: finish.clone(),
+            usage: self.usage,
+            model: self.model.settings.name.clone(),
+        };
         // Whoever calls a tool is not done yet.
         let wanted = self.request.schema.clone().filter(|_| !self.called);
         let Some(wanted) = wanted else {
             self.finish_with([end]);
             return Ok(());
         };
+        if finish == Finish::Filtered {
+            let reason = format!("the provider withheld it: {}", self.text);
+            return Err(ModelError::Form { model: self.model.settings.name.clone(), reason });
+        }
         match schema::check(&wanted.schema, &self.text) {
             Ok(json) if json == self.text => self.finish_with([end]),
             Ok(json) => {
@@ -114,8 +122,8 @@ impl Reply {
             reason,
             "the answer has not the form; asking once more"
         );
-        let request = repairing(&self.request, &self.text, prompted::repair(&reason, wanted));
-        let (request, tokens) = self.model.fitted(request)?;
+        let repair = prompted::repair(&reason, wanted);
+        let (request, tokens) = self.model.repairing(self.request.clone(), &self.text, repair)?;
         self.pieces = self.model.begin(&request, tokens, false).await?;
         self.repaired = true;
         self.text.clear();

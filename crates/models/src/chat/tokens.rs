@@ -32,7 +32,12 @@ impl Tokenizer {
             "o200k" => Ok(Self::OpenAi(tiktoken_rs::o200k_base_singleton())),
             "cl100k" => Ok(Self::OpenAi(tiktoken_rs::cl100k_base_singleton())),
             path => match tokenizers::Tokenizer::from_file(Path::new(path)) {
-                Ok(tokenizer) => Ok(Self::File(Arc::new(tokenizer))),
+                Ok(mut tokenizer) => {
+                    // Everything is counted, also what an embedding model would leave out.
+                    let _ = tokenizer.with_truncation(None);
+                    tokenizer.with_padding(None);
+                    Ok(Self::File(Arc::new(tokenizer)))
+                }
                 Err(error) => Err(UnknownTokenizer(path.to_owned(), error.to_string())),
             },
         }
@@ -58,7 +63,7 @@ impl Tokenizer {
             Self::File(tokenizer) => {
                 tokenizer.encode_fast(text, false).map_or_else(|_| estimate(text), |encoding| encoding.len())
             }
-            Self::OpenAi(tokenizer) => tokenizer.encode_ordinary(text).len(),
+            Self::OpenAi(tokenizer) => pieces(text).map(|piece| tokenizer.encode_ordinary(piece).len()).sum(),
         }
     }
 
@@ -83,6 +88,19 @@ impl Tokenizer {
             + self.count(&tool.parameters.to_string())
             + AROUND
     }
+}
+
+/// A text in pieces that the tokenizer can take: it gives up, and not gently, on a million blanks in a row.
+fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
+    const LONGEST: usize = 100_000;
+    std::iter::from_fn(move || {
+        if text.is_empty() {
+            return None;
+        }
+        let (piece, rest) = text.split_at(text.floor_char_boundary(LONGEST.min(text.len())));
+        text = rest;
+        Some(piece)
+    })
 }
 
 /// A safe estimate: short pieces for words, one token for each digit and sign, more for letters of other
@@ -128,6 +146,15 @@ mod tests {
                 assert!(estimated <= counted * 3, "{estimated} > 3 * {counted}: {text}");
             }
         }
+    }
+
+    #[test]
+    fn the_longest_texts_are_counted() {
+        let tokenizer = Tokenizer::named("o200k").unwrap();
+        let blanks = format!("{}é", " ".repeat(3_000_000));
+        assert!(tokenizer.count(&blanks) > 0);
+        let word = "lámpara ".repeat(50_000);
+        assert!(tokenizer.count(&word) >= 50_000);
     }
 
     #[test]

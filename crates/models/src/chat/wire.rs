@@ -14,6 +14,9 @@ pub(super) fn body(
     extra: &Map<String, Value>,
 ) -> Value {
     let mut prompts = request.prompts.clone();
+    if abilities.tools == ToolUse::Prompted {
+        prompts = prompted::as_text(prompts);
+    }
     let mut body = extra.clone();
     let mut set = |field: &str, value: Value| drop(body.insert(field.to_owned(), value));
     set("model", json!(model));

@@ -97,29 +97,64 @@ impl WrittenCalls {
         None
     }
 
-    /// Where the thing that began ends, once it has, and the JSON in it.
+    /// Where the thing that began ends, once it has, and the JSON in it. What turns out to be no JSON ends where it
+    /// begins, so that the text behind it is not held back.
     fn whole(&self) -> Option<(usize, &str)> {
         let held = self.held.as_str();
         if let Some(inner) = held.strip_prefix(TAG) {
             let end = inner.find(END_TAG)?;
             return Some((TAG.len() + end + END_TAG.len(), &inner[..end]));
         }
-        if let Some(inner) = held.strip_prefix(FENCE) {
-            // The first line says the language.
-            let from = inner.find('\n')? + 1;
-            let end = inner[from..].find(FENCE)?;
-            return Some((FENCE.len() + from + end + FENCE.len(), &inner[from..from + end]));
+        let Some(inner) = held.strip_prefix(FENCE) else {
+            return match json_at(held) {
+                Found::Json(end) => Some((end, &held[..end])),
+                Found::Nothing => Some((1, "")),
+                Found::Beginning => None,
+            };
+        };
+        // The first line says the language.
+        let line = inner.find('\n')?;
+        let body = inner[line..].trim_start();
+        let from = held.len() - body.len();
+        match json_at(body) {
+            Found::Nothing => Some((FENCE.len(), "")),
+            Found::Beginning => None,
+            Found::Json(end) => {
+                let rest = body[end..].trim_start();
+                let behind = held.len() - rest.len();
+                match rest.strip_prefix(FENCE) {
+                    Some(_) => Some((behind + FENCE.len(), &body[..end])),
+                    None if FENCE.starts_with(rest) => None,
+                    None => Some((from + end, &body[..end])),
+                }
+            }
         }
-        if !held.contains('}') {
-            return None;
-        }
-        let mut values = serde_json::Deserializer::from_str(held).into_iter::<Value>();
-        match values.next()? {
-            Ok(_) => Some((values.byte_offset(), &held[..values.byte_offset()])),
-            Err(error) if error.is_eof() => None,
-            // No JSON: let the brace go and look on behind it.
-            Err(_) => Some((1, "")),
-        }
+    }
+}
+
+/// What stands at the beginning of a text.
+enum Found {
+    /// JSON that ends there.
+    Json(usize),
+    /// What may become JSON.
+    Beginning,
+    /// Something else.
+    Nothing,
+}
+
+fn json_at(text: &str) -> Found {
+    if text.is_empty() {
+        return Found::Beginning;
+    }
+    if !text.starts_with(['{', '[']) {
+        return Found::Nothing;
+    }
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde::de::IgnoredAny>();
+    match values.next() {
+        Some(Ok(_)) => Found::Json(values.byte_offset()),
+        Some(Err(error)) if error.is_eof() => Found::Beginning,
+        None => Found::Beginning,
+        Some(Err(_)) => Found::Nothing,
     }
 }
 
@@ -219,6 +254,20 @@ mod tests {
             "",
             &both,
         );
+    }
+
+    #[test]
+    fn a_fence_inside_an_argument_does_not_end_the_call() {
+        let arguments = json!({ "query": "a ``` in it" });
+        let text = format!("```json\n{{\"name\":\"search\",\"arguments\":{arguments}}}\n```");
+        check(&text, "", &[("search", arguments)]);
+    }
+
+    #[test]
+    fn a_block_that_is_no_call_is_not_held_back() {
+        let mut calls = WrittenCalls::of(vec!["search".to_owned()]);
+        assert_eq!(calls.push("Like this:\n```rust\nfn main() {}\n"), "Like this:\n```rust\nfn main() {}\n");
+        assert_eq!(calls.push("and more"), "and more");
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub struct EmbeddingSettings {
 
 impl Default for EmbeddingSettings {
     fn default() -> Self {
-        Self { query_prefix: String::new(), passage_prefix: String::new(), batch: 64, send_dimensions: false }
+        Self { query_prefix: String::new(), passage_prefix: String::new(), batch: 32, send_dimensions: false }
     }
 }
 

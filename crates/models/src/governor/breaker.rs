@@ -31,6 +31,8 @@ pub(crate) enum Admission {
     Probe,
     /// Not before then.
     Closed(Instant),
+    /// Not while a probe is under way, which is given up then.
+    Probing(Instant),
 }
 
 /// A probe that nobody reports on is given up after this.
@@ -47,7 +49,7 @@ impl Breaker {
             None => Admission::Free,
             Some(open) if now < open.until => Admission::Closed(open.until),
             Some(Open { probing: Some(since), .. }) if now < since + LOST_PROBE => {
-                Admission::Closed(since + LOST_PROBE)
+                Admission::Probing(since + LOST_PROBE)
             }
             Some(_) => Admission::Probe,
         }
@@ -120,7 +122,7 @@ mod tests {
         let later = now + SECOND;
         assert_eq!(breaker.admission(later), Admission::Probe);
         breaker.probing(later);
-        assert!(matches!(breaker.admission(later), Admission::Closed(_)), "one probe at a time");
+        assert!(matches!(breaker.admission(later), Admission::Probing(_)), "one probe at a time");
         breaker.succeeded();
         assert_eq!(breaker.admission(later), Admission::Free);
     }

@@ -30,10 +30,13 @@ impl Budget {
     ) -> Result<Reservation, ModelError> {
         let now = SystemTime::now();
         let day = Day::of(now);
+        // What is settled while this is read may be missing in it, but then it was held before.
+        let held_before = self.reserved().get(tenant).copied().unwrap_or(0);
         let spent = self.spending.spent(tenant, day).await?;
         let mut reserved = self.reserved();
         let held = reserved.entry(tenant.clone()).or_default();
-        if spent + *held + tokens > self.limit {
+        let wanted = spent.saturating_add(held_before.max(*held)).saturating_add(tokens);
+        if wanted > self.limit {
             let resets_in = day.left_at(now);
             return Err(ModelError::Budget { tenant: tenant.clone(), limit: self.limit, resets_in });
         }

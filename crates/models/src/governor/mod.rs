@@ -135,17 +135,18 @@ impl Governor {
                 Ok(Ok(value)) => {
                     count(&self.counters.answered);
                     slot.admitted.probe = false;
-                    self.queue().breaker.succeeded();
+                    self.advance(|queue| queue.breaker.succeeded());
                     return Ok((value, slot));
                 }
                 Ok(Err(failure)) => failure,
-                Err(_) => Failure::Passing(self.too_late(class), None),
+                // The call's own time is over, which says nothing about the provider.
+                Err(_) => return Err(self.too_late(class)),
             };
             // Written down before the place is given to the next.
             match failure {
                 Failure::Limited(after) => self.refused(&slot, after),
                 Failure::Final(error) => {
-                    self.queue().breaker.succeeded();
+                    self.advance(|queue| queue.breaker.succeeded());
                     return Err(error);
                 }
                 Failure::Passing(error, after) => {
@@ -164,9 +165,12 @@ impl Governor {
     /// The provider has no room. The pause that everyone keeps from now on is this call's wait, too.
     fn refused(&self, slot: &Slot, after: Option<Duration>) {
         count(&self.counters.refused);
-        let mut queue = self.queue();
-        queue.pace.refused(slot.admitted.at, after, Instant::now());
-        queue.breaker.succeeded();
+        // A little chance, so that several processes on one account do not come back together.
+        let after = after.map(|after| after.mul_f64(rand::random_range(1.0..=1.05)));
+        self.advance(|queue| {
+            queue.pace.refused(slot.admitted.at, after, Instant::now());
+            queue.breaker.succeeded();
+        });
     }
 
     /// The provider failed in a way that may pass.
@@ -183,7 +187,7 @@ impl Governor {
         let asked = Instant::now();
         let (turn, mine) = oneshot::channel();
         let mut waiting = Waiting { governor: self, place, turn: mine };
-        self.advance(|queue| queue.wait(place, Waiter { tokens, until, turn }));
+        self.advance(|queue| queue.wait(place, Waiter { tokens, until, turn }, asked));
         self.watch_the_clock();
         let admitted = match tokio::time::timeout_at(until.into(), &mut waiting.turn).await {
             Ok(Ok(admitted)) => admitted?,

@@ -2,24 +2,33 @@
 //!
 //! Pure: every call is told what time it is.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use ibid_core::model::Class;
 
-/// After this share of what the provider was seen to take, pacing begins.
+/// Pacing begins at this share of what the provider was seen to take.
 const CAUTION: f64 = 0.9;
 /// A pace that is refused is lowered at least to this share of itself.
 const RETREAT: f64 = 0.8;
-/// A pace that is not refused for a while grows by this factor.
-const GROWTH: f64 = 1.1;
+/// No pace is lower than this, in requests a second: a pause says more than a crawl.
+const SLOWEST: f64 = 1.0 / 60.0;
+/// How long a provider is watched to see what it takes.
+const WATCHED: Duration = Duration::from_secs(10);
+/// A pace that is not refused grows after this time, first a little, then more.
 const FIRST_GROWTH: Duration = Duration::from_secs(10);
 const LONGEST_GROWTH: Duration = Duration::from_secs(600);
-/// Without a word from the provider, a refusal is taken to hold this long.
+const GROWTH: f64 = 0.1;
+/// Without a word from the provider, a refusal is taken to hold this long; each further one in a row twice as long.
 const PAUSE: Duration = Duration::from_secs(1);
+const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_OWN_PAUSE: Duration = Duration::from_secs(60);
 /// How much of the tokens of a minute may go at once.
 const TOKEN_BURST: Duration = Duration::from_secs(10);
 /// How much of the requests of a minute may go at once while nothing was refused.
 const REQUEST_BURST: Duration = Duration::from_secs(1);
+/// No single request is made up for longer than this.
+const LONGEST_DEBT: f64 = 600.0;
 
 /// Decides when the next request may go.
 #[derive(Debug)]
@@ -31,7 +40,9 @@ pub(crate) struct Pace {
     tokens_per_second: Option<f64>,
     tokens_due: Instant,
     paused_until: Option<Instant>,
-    window: Window,
+    /// When requests were sent lately that were not refused.
+    taken: VecDeque<Instant>,
+    since_pause: SincePause,
 }
 
 /// What the provider was seen to take.
@@ -44,20 +55,16 @@ struct Learned {
     grown: u32,
 }
 
-/// What was sent since the last pause.
+/// What happened since the last pause. Requests from before it say nothing about the pace since.
 #[derive(Debug)]
-struct Window {
+struct SincePause {
     began: Instant,
     sent: u32,
     refused: u32,
-    /// What had been learned before the first refusal in it.
+    /// How many pauses in a row ended in a refusal at once.
+    in_vain: u32,
+    /// What had been learned before.
     before: Option<Learned>,
-}
-
-impl Window {
-    fn at(began: Instant, before: Option<Learned>) -> Self {
-        Self { began, sent: 0, refused: 0, before }
-    }
 }
 
 impl Pace {
@@ -73,18 +80,18 @@ impl Pace {
             tokens_per_second: tokens_per_minute.map(|count| count.max(1) as f64 / 60.0),
             tokens_due: now,
             paused_until: None,
-            window: Window::at(now, None),
+            taken: VecDeque::new(),
+            since_pause: SincePause { began: now, sent: 0, refused: 0, in_vain: 0, before: None },
         }
     }
 
     /// The earliest moment for the next request of a class; it may lie in the past.
     pub(crate) fn ready_at(&self, class: Class) -> Instant {
-        let mut ready = self.paused_until.unwrap_or(self.window.began);
+        let mut ready = self.paused_until.unwrap_or(self.since_pause.began);
         if let Some(rate) = self.per_second() {
             let burst = if self.learned.is_some() { Duration::ZERO } else { REQUEST_BURST };
             // Who has a person waiting goes one place ahead of the pace, and the others wait for it to be made up.
-            let ahead =
-                if class == Class::Chat { Duration::from_secs_f64(1.0 / rate) } else { Duration::ZERO };
+            let ahead = if class == Class::Chat { seconds(1.0 / rate) } else { Duration::ZERO };
             ready = ready.max(earlier(self.due, burst.max(ahead)));
         }
         if self.tokens_per_second.is_some() {
@@ -96,22 +103,28 @@ impl Pace {
     /// A request goes now, and will take about so many tokens.
     pub(crate) fn sent(&mut self, tokens: u64, now: Instant) {
         if self.paused_until.take().is_some() {
-            self.window = Window::at(now, self.learned);
+            let last = &self.since_pause;
+            let in_vain = if last.sent == last.refused { last.in_vain + 1 } else { 0 };
+            self.since_pause = SincePause { began: now, sent: 0, refused: 0, in_vain, before: self.learned };
         }
-        self.window.sent += 1;
+        self.since_pause.sent += 1;
+        while self.taken.front().is_some_and(|first| now.duration_since(*first) > WATCHED) {
+            self.taken.pop_front();
+        }
+        self.taken.push_back(now);
         self.grow(now);
         if let Some(rate) = self.per_second() {
-            self.due = self.due.max(now) + Duration::from_secs_f64(1.0 / rate);
+            self.due = self.due.max(now) + seconds(1.0 / rate);
         }
         if let Some(rate) = self.tokens_per_second {
-            self.tokens_due = self.tokens_due.max(now) + Duration::from_secs_f64(tokens as f64 / rate);
+            self.tokens_due = self.tokens_due.max(now) + seconds(tokens as f64 / rate);
         }
     }
 
     /// A request took more or fewer tokens than was thought.
     pub(crate) fn corrected(&mut self, thought: u64, actual: u64) {
         let Some(rate) = self.tokens_per_second else { return };
-        let difference = Duration::from_secs_f64(actual.abs_diff(thought) as f64 / rate);
+        let difference = seconds(actual.abs_diff(thought) as f64 / rate);
         self.tokens_due = if actual > thought {
             self.tokens_due + difference
         } else {
@@ -121,19 +134,27 @@ impl Pace {
 
     /// The provider refused a request that was sent then, and perhaps said when to come back.
     pub(crate) fn refused(&mut self, sent: Instant, after: Option<Duration>, now: Instant) {
-        let after = after.unwrap_or(PAUSE);
-        let until = now + after;
-        self.paused_until = Some(self.paused_until.map_or(until, |known| known.max(until)));
-        // What was sent before the last pause says nothing about the pace since.
-        if sent < self.window.began {
+        if let Ok(place) = self.taken.binary_search(&sent) {
+            self.taken.remove(place);
+        }
+        let of_this_pace = sent >= self.since_pause.began;
+        if of_this_pace {
+            self.since_pause.refused += 1;
+        }
+        let SincePause { sent, refused, in_vain, before, .. } = self.since_pause;
+        // Whoever refuses every first request after a pause wants longer ones, whatever it says.
+        let own = if in_vain == 0 { Duration::ZERO } else { PAUSE * 2_u32.saturating_pow(in_vain.min(16)) };
+        let after = after.unwrap_or(PAUSE).max(own.min(LONGEST_OWN_PAUSE)).max(SHORTEST_PAUSE);
+        let until = self.paused_until.map_or(now + after, |known| known.max(now + after));
+        self.paused_until = Some(until);
+        if !of_this_pace || (sent == 1 && refused == 1 && before.is_some()) {
             return;
         }
-        self.window.refused += 1;
-        let taken = f64::from(self.window.sent.saturating_sub(self.window.refused).max(1));
-        let span = until.duration_since(self.window.began).max(Duration::from_millis(100));
-        let seen = taken / span.as_secs_f64() * CAUTION;
-        let before = self.window.before;
-        let per_second = before.map_or(seen, |before| seen.min(before.per_second * RETREAT));
+        let first = self.taken.front().copied().unwrap_or(now);
+        let span = until.duration_since(first).as_secs_f64();
+        let seen = self.taken.len().max(1) as f64 / span * CAUTION;
+        let lowered = before.map_or(seen, |before| seen.min(before.per_second * RETREAT));
+        let per_second = lowered.max(SLOWEST);
         let grow_every = match before {
             // It had just grown: that was too much, so the next try comes later.
             Some(before) if before.grown > 0 => (before.grow_every * 2).min(LONGEST_GROWTH),
@@ -161,25 +182,29 @@ impl Pace {
         }
     }
 
-    /// Tries a little more after a while without a refusal. Only requests that are sent can show whether that is
-    /// too much, so only they make it grow.
+    /// Tries a little more after a while without a refusal, and more than a little if that went well. Only requests
+    /// that are sent can show whether it is too much, so only they make it grow.
     fn grow(&mut self, now: Instant) {
         let Some(learned) = &mut self.learned else { return };
         if now < learned.grow_at {
             return;
         }
-        learned.per_second *= GROWTH;
+        learned.per_second *= 1.0 + (GROWTH * f64::from(1 << learned.grown.min(4))).min(1.0);
         learned.grown += 1;
         if learned.grown >= 3 {
             learned.grow_every = FIRST_GROWTH;
         }
         learned.grow_at = now + learned.grow_every;
-        self.window.before = Some(*learned);
+        self.since_pause.before = Some(*learned);
         if self.configured.is_some_and(|configured| learned.per_second >= configured) {
             self.learned = None;
-            self.window.before = None;
+            self.since_pause.before = None;
         }
     }
+}
+
+fn seconds(number: f64) -> Duration {
+    Duration::from_secs_f64(number.clamp(0.0, LONGEST_DEBT))
 }
 
 fn earlier(moment: Instant, by: Duration) -> Instant {
@@ -197,7 +222,7 @@ mod tests {
     fn play(pace: &mut Pace, limit: usize, began: Instant, from: Duration, to: Duration) -> (u32, u32) {
         let (mut taken, mut refused) = (0, 0);
         let mut now = began;
-        let mut last: std::collections::VecDeque<Instant> = std::collections::VecDeque::new();
+        let mut last: VecDeque<Instant> = VecDeque::new();
         while now < began + to {
             now = now.max(pace.ready_at(Class::Ingestion)).max(now + Duration::from_millis(1));
             pace.sent(1, now);
@@ -263,6 +288,41 @@ mod tests {
         play(&mut pace, 10, now, Duration::ZERO, SECOND * 20);
         let (taken, _) = play(&mut pace, 100, now + SECOND * 20, SECOND * 600, SECOND * 660);
         assert!(taken > 60 * 50, "only {taken} in a minute");
+    }
+
+    #[test]
+    fn a_refusal_after_a_quiet_time_is_judged_by_what_was_taken_lately() {
+        let began = Instant::now();
+        let mut pace = Pace::new(None, None, began);
+        // A day with a request a minute, and then thirty at once of which the last is refused.
+        for minute in 0..1440 {
+            pace.sent(1, began + SECOND * 60 * minute);
+        }
+        let now = began + SECOND * 60 * 1440;
+        for _ in 0..30 {
+            pace.sent(1, now);
+        }
+        pace.refused(now, Some(SECOND), now);
+        assert!(pace.learned().unwrap() > 20.0, "{:?}", pace.learned());
+    }
+
+    #[test]
+    fn a_spell_of_refusals_does_not_outlast_itself() {
+        for after in [None, Some(Duration::ZERO), Some(SECOND)] {
+            let began = Instant::now();
+            let mut pace = Pace::new(None, None, began);
+            let (mut now, mut requests) = (began, 0);
+            while now < began + SECOND * 900 {
+                now = now.max(pace.ready_at(Class::Ingestion));
+                pace.sent(1, now);
+                pace.refused(now, after, now);
+                requests += 1;
+            }
+            assert!(requests < 60, "{requests} requests in vain in a quarter of an hour");
+            assert!(pace.learned().unwrap() >= SLOWEST);
+            let (taken, _) = play(&mut pace, 10, now, SECOND * 300, SECOND * 360);
+            assert!(taken > 60 * 5, "back to {taken} in the sixth minute after it is over");
+        }
     }
 
     #[test]

@@ -10,6 +10,9 @@ use super::breaker::{Admission, Breaker};
 use super::pace::Pace;
 use super::settings::GovernorSettings;
 
+/// How long it takes until the demand of people is forgotten by two thirds.
+const DEMAND_FADES: Duration = Duration::from_secs(10);
+
 /// A call's place in the queue. Whoever tries again keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
@@ -35,7 +38,9 @@ pub(super) struct Admitted {
 pub(super) struct Queue {
     provider: String,
     concurrent: usize,
-    for_ingestion: usize,
+    /// How many places people took lately, which fades.
+    chat_demand: f64,
+    chat_demand_at: Instant,
     waiting: BTreeMap<Place, Waiter>,
     in_flight: [usize; 2],
     next: u64,
@@ -51,8 +56,8 @@ impl Queue {
         Self {
             provider: provider.to_owned(),
             concurrent,
-            // Some places are kept for people, so that most of them do not wait at all.
-            for_ingestion: (concurrent - concurrent.div_ceil(8)).max(1),
+            chat_demand: 0.0,
+            chat_demand_at: now,
             waiting: BTreeMap::new(),
             in_flight: [0; 2],
             next: 0,
@@ -67,8 +72,13 @@ impl Queue {
         Place { class, number: self.next }
     }
 
-    pub(super) fn wait(&mut self, place: Place, waiter: Waiter) {
+    pub(super) fn wait(&mut self, place: Place, waiter: Waiter, now: Instant) {
         self.waiting.insert(place, waiter);
+        if place.class == Class::Chat {
+            let wanted = self.in_flight[Class::Chat as usize] + self.waiting()[Class::Chat as usize];
+            self.chat_demand = self.chat_demand(now).max(wanted as f64);
+            self.chat_demand_at = now;
+        }
     }
 
     pub(super) fn leave(&mut self, place: Place) {
@@ -92,20 +102,33 @@ impl Queue {
         Class::ALL.map(|class| self.waiting.keys().filter(|place| place.class == class).count())
     }
 
+    fn chat_demand(&self, now: Instant) -> f64 {
+        let faded = now.duration_since(self.chat_demand_at).as_secs_f64() / DEMAND_FADES.as_secs_f64();
+        self.chat_demand * (-faded).exp()
+    }
+
+    /// How many places documents may take: an eighth is kept for people, or as many as people took lately and one
+    /// more, so that most of them do not wait at all. One place is always left to documents.
+    fn for_ingestion(&self, now: Instant) -> usize {
+        let lately = self.chat_demand(now).round() as usize;
+        let kept = self.concurrent.div_ceil(8).max(if lately == 0 { 0 } else { lately + 1 });
+        self.concurrent.saturating_sub(kept).max(1)
+    }
+
     /// Lets everyone go who may. Returns when to look again, if the clock alone decides that.
     pub(super) fn advance(&mut self, now: Instant) -> Option<Instant> {
         loop {
             self.turn_away(now);
             let (&place, waiter) = self.waiting.first_key_value()?;
             let full = self.in_flight() >= self.concurrent;
-            let ingestion_full = self.in_flight[Class::Ingestion as usize] >= self.for_ingestion;
-            if full || (place.class == Class::Ingestion && ingestion_full) {
+            let ingestion = self.in_flight[Class::Ingestion as usize];
+            if full || (place.class == Class::Ingestion && ingestion >= self.for_ingestion(now)) {
                 return None;
             }
             let probe = match self.breaker.admission(now) {
                 Admission::Free => false,
                 Admission::Probe => true,
-                Admission::Closed(until) => return Some(until),
+                Admission::Closed(until) | Admission::Probing(until) => return Some(until),
             };
             let ready = self.pace.ready_at(place.class);
             if ready > now {

@@ -1,6 +1,7 @@
 //! A network with its tokenizer: texts in, numbers out, in batches of texts of like length.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ibid_core::model::{Caller, ModelError, Usage};
@@ -29,6 +30,16 @@ struct Inner {
     tokenizer: Tokenizer,
     takes_types: bool,
     output: String,
+}
+
+/// Says to a batch that has not begun that nobody waits for it any more.
+#[derive(Default)]
+struct Wanted(Arc<AtomicBool>);
+
+impl Drop for Wanted {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// What came out of one batch: numbers of this shape, and which of them are no padding.
@@ -104,8 +115,14 @@ impl Network {
             let attempt = || {
                 let (inner, encodings, places, take) =
                     (self.inner.clone(), encodings.clone(), places.clone(), take.clone());
-                let batch = self.blocking(move || inner.run(&encodings, &places, take));
-                async move { batch.await.map_err(Failure::Final) }
+                let wanted = Wanted::default();
+                let unwanted = wanted.0.clone();
+                let batch = self.blocking(move || inner.run(&encodings, &places, &unwanted, take));
+                async move {
+                    let outcome = batch.await.map_err(Failure::Final);
+                    drop(wanted);
+                    outcome
+                }
             };
             let (output, mut permit) = self.governor.call(ask, attempt).await?;
             permit.usage = Usage { input_tokens: tokens, ..Usage::default() };
@@ -143,6 +160,7 @@ impl Inner {
         &self,
         encodings: &[Encoding],
         places: &[usize],
+        unwanted: &AtomicBool,
         take: impl Fn(Output<'_>) -> Result<T, String>,
     ) -> Result<T, String> {
         let rows: Vec<&Encoding> = places.iter().filter_map(|place| encodings.get(*place)).collect();
@@ -163,6 +181,9 @@ impl Inner {
             inputs.push(("token_type_ids", column(Encoding::get_type_ids)?.into()));
         }
         let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        if unwanted.load(Ordering::Relaxed) {
+            return Err("it was stopped".to_owned());
+        }
         let outputs = session.run(inputs).map_err(|error| error.to_string())?;
         let (shape, values) =
             outputs[self.output.as_str()].try_extract_tensor::<f32>().map_err(|error| error.to_string())?;

@@ -29,6 +29,14 @@ pub(super) fn failure_of(
             Failure::Final(ModelError::Refused { provider: name, status: number, reason })
         }
         429 => Failure::Limited(after),
+        // The model, not the request, was wrong: it may do better the next time.
+        400 if reason.contains("tool_use_failed") || reason.contains("json_validate_failed") => {
+            Failure::Passing(ModelError::Failed { provider: name, status: number, reason }, None)
+        }
+        // A server that was started without something says so as if it had failed.
+        500 | 501 if reason.contains("requires --") || reason.contains("not supported") => {
+            Failure::Final(ModelError::Refused { provider: name, status: number, reason })
+        }
         401 | 403 => Failure::Final(provider.wrong_key(&reason)),
         408 | 425 | 500..=599 => {
             Failure::Passing(ModelError::Failed { provider: name, status: number, reason }, after)

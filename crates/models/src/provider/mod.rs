@@ -132,7 +132,8 @@ impl Provider {
             return Ok(response);
         }
         let (status, headers) = (response.status(), response.headers().clone());
-        let reason = self.hide(&reason_in(&response.beginning(ERROR_BYTES).await));
+        // Hidden before it is cut, so that no part of a key is left over.
+        let reason = reason_in(&self.hide(&response.beginning(ERROR_BYTES).await));
         Err(failure_of(self, status, &headers, reason))
     }
 
@@ -141,7 +142,7 @@ impl Provider {
         let error = chunk.get("error").filter(|error| !error.is_null())?;
         let number = error["code"].as_u64().or_else(|| error["status"].as_u64()).unwrap_or(500);
         let status = u16::try_from(number).ok().and_then(|number| http::StatusCode::from_u16(number).ok());
-        let reason = self.hide(&reason_in(&chunk.to_string()));
+        let reason = reason_in(&self.hide(&chunk.to_string()));
         let status = status.unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
         Some(failure_of(self, status, &http::HeaderMap::new(), reason))
     }

@@ -12,8 +12,8 @@ use crate::governor::{Ask, Failure};
 use crate::provider::Provider;
 
 const PATH: &str = "rerank";
-/// How many passages go in one request.
-const BATCH: usize = 100;
+/// How many passages go in one request: as many as every server takes.
+const BATCH: usize = 32;
 
 /// How a rerank request is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,7 +44,7 @@ impl RemoteReranker {
             RerankForm::Cohere => {
                 json!({ "model": self.model, "query": question, "documents": passages, "top_n": passages.len() })
             }
-            RerankForm::Tei => json!({ "query": question, "texts": passages }),
+            RerankForm::Tei => json!({ "query": question, "texts": passages, "truncate": true }),
         }
     }
 
@@ -69,6 +69,14 @@ impl RemoteReranker {
             .collect::<Option<_>>()
             .ok_or_else(|| nonsense("it sent fewer scores than passages"))
     }
+}
+
+/// Some servers give scores from 0 to 1, others the numbers that the network gave.
+fn from_0_to_1(mut scores: Vec<f32>) -> Vec<f32> {
+    if scores.iter().any(|score| !(0.0..=1.0).contains(score)) {
+        scores.iter_mut().for_each(|score| *score = 1.0 / (1.0 + (-*score).exp()));
+    }
+    scores
 }
 
 #[async_trait]
@@ -97,6 +105,6 @@ impl Reranker for RemoteReranker {
             permit.complete = true;
             all.extend(scores);
         }
-        Ok(all)
+        Ok(from_0_to_1(all))
     }
 }

@@ -118,6 +118,30 @@ async fn an_answer_that_breaks_off_is_an_error_and_no_answer() {
 }
 
 #[tokio::test]
+async fn what_came_before_a_cut_is_passed_on_and_connections_are_used_again() {
+    let held = Reply::text("see: ```json {\"half\": 1, ").every(ms(10)).cut_after(4);
+    let server = ScriptedServer::start(Script::new().always(held)).await;
+    let mut request = question("?");
+    let parameters = json!({ "type": "object" });
+    request.tools = vec![ToolSpec { name: "search".to_owned(), description: String::new(), parameters }];
+    let parts: Vec<_> = model(&server).chat(request).await.unwrap().collect().await;
+    let text: String = parts
+        .iter()
+        .filter_map(|part| if let Ok(ChatPart::Text(text)) = part { Some(text.as_str()) } else { None })
+        .collect();
+    assert!(text.starts_with("see: ```json {\"half\":"), "{text}");
+    assert!(parts.last().unwrap().is_err());
+
+    let server = ScriptedServer::start(Script::new().always(Reply::text("yes it is"))).await;
+    let model = model(&server);
+    for _ in 0..10 {
+        reply(&model, "?").await.unwrap();
+        tokio::time::sleep(ms(20)).await;
+    }
+    assert_eq!(server.connections(), 1);
+}
+
+#[tokio::test]
 async fn time_limits_hold_for_the_first_token_and_between_tokens() {
     let check = async |reply: Reply, expected: &str| {
         let server = ScriptedServer::start(Script::new().always(reply)).await;
@@ -132,6 +156,11 @@ async fn time_limits_hold_for_the_first_token_and_between_tokens() {
     check(Reply::stalled(), "to begin its answer").await;
     check(Reply::text("one two three").stall_after(0), "to begin its answer").await;
     check(Reply::text("one two three").stall_after(2), "to go on with its answer").await;
+    // Signs of life that say nothing are no answer.
+    let alive = std::iter::repeat_n(": still here\n\n", 200);
+    let one = "data: {\"choices\":[{\"delta\":{\"content\":\"one \"}}]}\n\n";
+    let pieces: Vec<&str> = std::iter::once(one).chain(alive).collect();
+    check(Reply::pieces_of(&pieces).every(ms(20)), "to go on with its answer").await;
 }
 
 #[tokio::test]
@@ -143,7 +172,10 @@ async fn the_oldest_history_is_left_out_where_the_context_is_small() {
     settings.max_output_tokens = Some(100);
     let model = ibid_models::Chat::new(ibid_models::RemoteChat::new(provider, settings), Vec::new());
     let mut request = question("the question");
-    let history = (0..50).map(|turn| Prompt::assistant(format!("what was said in turn {turn}")));
+    let said = |turn: usize| {
+        [Prompt::User(format!("why {turn}?")), Prompt::assistant(format!("said in turn {turn}"))]
+    };
+    let history = (0..50).flat_map(said);
     request.prompts.splice(0..0, std::iter::once(Prompt::System("rules".to_owned())).chain(history));
     ask(&model, request.clone()).await.unwrap();
     let seen = server.seen();

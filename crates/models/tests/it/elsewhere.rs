@@ -65,6 +65,20 @@ async fn vectors_of_another_length_or_number_are_refused_with_the_setting_that_h
 }
 
 #[tokio::test]
+async fn scores_that_are_not_from_0_to_1_are_brought_there_and_many_passages_go_in_batches() {
+    let script = Script::new().by(|seen| {
+        let count = seen.body["documents"].as_array().unwrap().len();
+        let score = |index: usize| json!({ "index": index, "relevance_score": index as f32 * 20.0 - 40.0 });
+        Reply::json(json!({ "results": (0..count).map(score).collect::<Vec<_>>() }))
+    });
+    let server = ScriptedServer::start(script).await;
+    let passages = ["a"; 70];
+    let scores = reranker(&server, RerankForm::Cohere).await.rerank(&caller(), "q", &passages).await.unwrap();
+    assert_eq!((scores.len(), server.seen().len()), (70, 3));
+    assert!(scores.iter().all(|score| (0.0..=1.0).contains(score)) && scores[2] == 0.5 && scores[3] > 0.9);
+}
+
+#[tokio::test]
 async fn passages_are_scored_in_both_forms() {
     let cohere = json!({ "results": [{ "index": 1, "relevance_score": 0.9 }, { "index": 0, "relevance_score": 0.1 }] });
     let tei = json!([{ "index": 1, "score": 0.9 }, { "index": 0, "score": 0.1 }]);

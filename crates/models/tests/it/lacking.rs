@@ -1,6 +1,6 @@
 //! Providers that lack something: it is found out once, and replaced from then on.
 
-use ibid_core::model::{ToolSpec, ask, ask_for};
+use ibid_core::model::{Prompt, ToolChoice, ToolSpec, ask, ask_for};
 use ibid_testkit::{Reply, Script, ScriptedServer};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -31,6 +31,15 @@ async fn tools_go_into_the_prompt_where_the_provider_has_none() {
     let seen = server.seen();
     assert_eq!(seen.len(), 3, "it is found out once");
     assert!(seen[1].says("You can call tools"));
+    // What was called before is shown as text, also when nothing may be called.
+    let reply = ask(&model, request.clone()).await.unwrap();
+    request.prompts.push(Prompt::Assistant { text: String::new(), calls: reply.calls.clone() });
+    request.prompts.push(Prompt::Tool { call: reply.calls[0].id.clone(), text: "2 %".to_owned() });
+    request.tool_choice = ToolChoice::None;
+    ask(&model, request).await.unwrap();
+    let last = &server.seen()[4].body["messages"];
+    assert_eq!((&last[1]["role"], &last[2]["role"]), (&json!("assistant"), &json!("user")));
+    assert!(last[1].get("tool_calls").is_none() && last[2]["content"].as_str().unwrap().contains("2 %"));
 }
 
 #[tokio::test]
@@ -66,7 +75,7 @@ async fn small_fields_that_a_provider_refuses_are_left_out() {
         )
         .when(
             |seen| seen.body.get("max_tokens").is_some(),
-            Reply::status(400, "use max_completion_tokens instead"),
+            Reply::status(400, "Unsupported parameter: use 'max_completion_tokens' instead"),
         )
         .always(Reply::text("yes"));
     let server = ScriptedServer::start(script).await;
