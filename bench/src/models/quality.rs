@@ -46,16 +46,23 @@ pub(crate) async fn measure(folder: &Path) -> anyhow::Result<()> {
             row(embedder.name(), language, found_in, &ranks);
         }
     }
-    reranked(&runtime, &models, &english, &caller).await
+    reranked(&runtime, &models, "English", &english, &caller).await?;
+    reranked(&runtime, &models, "Spanish", &spanish, &caller).await
 }
 
-/// The first 20 of the multilingual model, reranked.
-async fn reranked(runtime: &Runtime, models: &RealModels, set: &Set, caller: &Caller) -> anyhow::Result<()> {
+/// The first 20 of the multilingual model, before and after they are reranked, for every fifth question.
+async fn reranked(
+    runtime: &Runtime,
+    models: &RealModels,
+    language: &str,
+    set: &Set,
+    caller: &Caller,
+) -> anyhow::Result<()> {
     let embedder = LocalEmbedder::load(runtime, &models.path("use-multilingual"), None)?;
     let reranker = LocalReranker::load(runtime, &models.path("reranker"), None)?;
     let texts: Vec<&str> = set.paragraphs.iter().map(String::as_str).collect();
     let paragraphs = embedder.embed(caller, Purpose::Passage, &texts).await?;
-    let mut ranks = Vec::new();
+    let (mut before, mut ranks) = (Vec::new(), Vec::new());
     for (question, right) in set.questions.iter().step_by(5) {
         let vector = embedder.embed(caller, Purpose::Query, &[question]).await?;
         let vector = vector.get(0).context("a vector")?;
@@ -66,9 +73,12 @@ async fn reranked(runtime: &Runtime, models: &RealModels, set: &Set, caller: &Ca
         let passages: Vec<&str> = order.iter().map(|place| texts[*place]).collect();
         let scores = reranker.rerank(caller, question, &passages).await?;
         let own = order.iter().position(|place| place == right);
+        before.push(own.unwrap_or(usize::MAX));
         ranks.push(own.map_or(usize::MAX, |own| scores.iter().filter(|score| **score > scores[own]).count()));
     }
-    row(&format!("{}, then {} on 20", embedder.name(), reranker.name()), "English", "English", &ranks);
+    row(&format!("{}, every fifth question", embedder.name()), language, language, &before);
+    let both = format!("{}, then {} on 20, every fifth question", embedder.name(), reranker.name());
+    row(&both, language, language, &ranks);
     Ok(())
 }
 

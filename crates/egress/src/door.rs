@@ -8,8 +8,8 @@ use http::Request;
 use reqwest::redirect::{Attempt, Policy};
 use url::Url;
 
-use crate::error::{Error, told};
-use crate::resolve::{Guarded, PrivateAddress};
+use crate::error::{Error, RefusedRedirect, failure, told};
+use crate::resolve::Guarded;
 use crate::response::Response;
 use crate::rules::Rules;
 
@@ -106,27 +106,4 @@ fn redirects(rules: Arc<Rules>, most: usize) -> Policy {
             Err(error) => attempt.error(RefusedRedirect(format!("it points elsewhere, but {error}"))),
         }
     })
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct RefusedRedirect(String);
-
-/// What the transport's error means here.
-pub(crate) fn failure(host: &str, error: reqwest::Error, silence: Duration) -> Error {
-    let host = host.to_owned();
-    let mut cause = std::error::Error::source(&error);
-    while let Some(inner) = cause {
-        if inner.is::<PrivateAddress>() || inner.is::<RefusedRedirect>() {
-            return Error::Refused { host, reason: inner.to_string() };
-        }
-        cause = inner.source();
-    }
-    let (unreachable, slow) = (error.is_connect(), error.is_timeout());
-    let reason = told(error);
-    match (unreachable, slow) {
-        (true, _) => Error::Unreachable { host, reason },
-        (false, true) => Error::Slow { host, limit: silence },
-        (false, false) => Error::Broken { host, reason },
-    }
 }

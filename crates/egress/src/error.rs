@@ -67,18 +67,41 @@ impl From<http::Error> for Error {
     }
 }
 
-/// What the transport says, with everything underneath and without the address.
+/// None of a host's addresses may be connected to. It is found again among the causes of a failed connection.
+#[derive(Debug, thiserror::Error)]
+#[error("the addresses of `{0}` are private; name the host to allow that")]
+pub(crate) struct PrivateAddress(pub(crate) String);
+
+/// An answer points where nothing may go. It is found again among the causes of a failed request.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct RefusedRedirect(pub(crate) String);
+
+/// What the transport's error means here.
+pub(crate) fn failure(host: &str, error: reqwest::Error, silence: Duration) -> Error {
+    let host = host.to_owned();
+    let mut cause = std::error::Error::source(&error);
+    while let Some(inner) = cause {
+        if inner.is::<PrivateAddress>() || inner.is::<RefusedRedirect>() {
+            return Error::Refused { host, reason: inner.to_string() };
+        }
+        cause = inner.source();
+    }
+    let (unreachable, slow) = (error.is_connect(), error.is_timeout());
+    let reason = told(error);
+    match (unreachable, slow) {
+        (true, _) => Error::Unreachable { host, reason },
+        (false, true) => Error::Slow { host, limit: silence },
+        (false, false) => Error::Broken { host, reason },
+    }
+}
+
+/// What went wrong underneath, without the address and without the layers between.
 pub(crate) fn told(error: reqwest::Error) -> String {
     let error = error.without_url();
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(&error);
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        source = cause.source();
+    let mut deepest: &dyn std::error::Error = &error;
+    while let Some(cause) = deepest.source() {
+        deepest = cause;
     }
-    text
+    deepest.to_string()
 }

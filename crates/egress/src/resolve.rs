@@ -6,12 +6,8 @@ use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
+use crate::error::PrivateAddress;
 use crate::rules::Rules;
-
-/// None of a host's addresses may be connected to. It is found again among the causes of a failed connection.
-#[derive(Debug, thiserror::Error)]
-#[error("the addresses of `{0}` are private; name the host to allow that")]
-pub(crate) struct PrivateAddress(pub(crate) String);
 
 pub(crate) struct Guarded(pub(crate) Arc<Rules>);
 

@@ -5,8 +5,7 @@ use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt};
 use http::{HeaderMap, StatusCode};
 
-use crate::door::failure;
-use crate::error::Error;
+use crate::error::{Error, failure};
 
 /// What came back. To drop it is to close the connection.
 pub struct Response {

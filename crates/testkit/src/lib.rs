@@ -9,9 +9,11 @@
 mod real;
 mod reply;
 mod script;
+mod seen;
 mod server;
 
 pub use real::{RealModels, RealServer};
 pub use reply::Reply;
 pub use script::Script;
-pub use server::{Ending, ScriptedServer, Seen};
+pub use seen::{Ending, Seen};
+pub use server::ScriptedServer;

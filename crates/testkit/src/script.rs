@@ -8,7 +8,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use crate::reply::Reply;
-use crate::server::Seen;
+use crate::seen::Seen;
 
 type When = Box<dyn Fn(&Seen) -> bool + Send + Sync>;
 type Answer = Box<dyn Fn(&Seen) -> Reply + Send + Sync>;

@@ -17,39 +17,7 @@ use tokio::task::JoinHandle;
 
 use crate::reply::{Content, Fate, Reply};
 use crate::script::Script;
-
-/// A request that came, and how it ended.
-#[derive(Clone, Debug)]
-pub struct Seen {
-    /// When it came.
-    pub at: Instant,
-    /// What it asked for.
-    pub path: String,
-    /// Its headers.
-    pub headers: HeaderMap,
-    /// Its body; null if it is no JSON.
-    pub body: Value,
-    /// The status that it was answered with; 0 before.
-    pub status: u16,
-    /// How it ended, once it has.
-    pub ending: Option<Ending>,
-}
-
-impl Seen {
-    /// Whether a text occurs anywhere in the body.
-    pub fn says(&self, text: &str) -> bool {
-        self.body.to_string().contains(text)
-    }
-}
-
-/// How a request ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// The whole answer was sent, or what the script wanted of it.
-    Answered,
-    /// The client closed the connection before that.
-    Closed(Instant),
-}
+use crate::seen::{Ending, Seen};
 
 /// A server that plays a script, until it is dropped.
 pub struct ScriptedServer {

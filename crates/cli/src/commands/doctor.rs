@@ -112,7 +112,10 @@ async fn models(config: &Config, findings: &mut Vec<(String, Finding)>) {
     };
     for provider in parts.providers() {
         let finding = match provider.models().await {
-            Ok(models) => Finding::Fine(format!("answers, and has {} models", models.len())),
+            Ok(models) => {
+                let plural = if models.len() == 1 { "" } else { "s" };
+                Finding::Fine(format!("answers, and lists {} model{plural}", models.len()))
+            }
             Err(error) => wrong(&error.into(), "check its address and its key, and that it is running"),
         };
         find(&format!("provider {}", provider.name()), finding);

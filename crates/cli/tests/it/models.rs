@@ -88,7 +88,7 @@ async fn doctor_looks_at_providers_and_models_and_says_what_is_missing() {
     let server = ScriptedServer::start(script).await;
     configured(folder, &format!("[providers.mine]\nbase_url = '{}'", server.url()));
     let doctor = printed(&run_beside(folder, &["doctor"]).await);
-    assert!(doctor.contains("ok     provider mine: answers, and has 2 models"), "{doctor}");
+    assert!(doctor.contains("ok     provider mine: answers, and lists 2 models"), "{doctor}");
     assert!(
         doctor.contains("ok     embedding: text-embed-1 runs, and gives vectors of 2 dimensions"),
         "{doctor}"
