@@ -66,6 +66,8 @@ impl Abilities {
             "requires --",
             "use 'max_completion_tokens'",
         ];
+        const TOOL_WORDS: [&str; 7] =
+            ["tools", "tool_choice", "tool choice", "tool-choice", "tool call", "tool use", "function call"];
         let reason = reason.to_lowercase();
         let lacking = LACKING.iter().any(|word| reason.contains(word));
         let about = |field: &str, words: &[&str]| {
@@ -78,7 +80,7 @@ impl Abilities {
             changed.max_completion_tokens = true;
         } else if about("temperature", &["temperature"]) {
             changed.temperature = false;
-        } else if about("tools", &["tool", "function call"]) {
+        } else if about("tools", &TOOL_WORDS) && !reason.contains("role") {
             changed.tools = ToolUse::Prompted;
         } else if about("response_format", &["response_format", "schema", "grammar", "json", "structured"]) {
             changed.schema = match self.schema {
@@ -87,6 +89,23 @@ impl Abilities {
             };
         }
         (changed != self).then_some(changed)
+    }
+}
+
+impl Abilities {
+    /// Takes over what a call found out that began with `before` and ended with `found`. Others may have found out
+    /// something else meanwhile.
+    pub(super) fn learn(&mut self, before: Self, found: Self) {
+        fn take<T: PartialEq>(own: &mut T, before: T, found: T) {
+            if found != before {
+                *own = found;
+            }
+        }
+        take(&mut self.tools, before.tools, found.tools);
+        take(&mut self.schema, before.schema, found.schema);
+        take(&mut self.stream_options, before.stream_options, found.stream_options);
+        take(&mut self.temperature, before.temperature, found.temperature);
+        take(&mut self.max_completion_tokens, before.max_completion_tokens, found.max_completion_tokens);
     }
 }
 
@@ -116,6 +135,7 @@ mod tests {
         for unrelated in [
             "messages with role 'tool' must be a response to a preceding message with 'tool_calls'",
             "Invalid 'tools[0].function.name': string does not match pattern",
+            "Unexpected role 'user' after role 'tool'",
             "Invalid schema for response_format 'Rate': 'required' is missing",
         ] {
             let abilities = Abilities::new(None, None);

@@ -15,7 +15,9 @@ const MOST_TOKENS: u64 = 20_000_000;
 pub(super) struct Decoder {
     thinking: Thinking,
     written: WrittenCalls,
-    calls: BTreeMap<usize, Pieces>,
+    calls: Vec<Pieces>,
+    /// Where the newest call of each number stands.
+    newest: BTreeMap<u64, usize>,
     finish: Option<String>,
     usage: Option<Usage>,
     begun: bool,
@@ -44,7 +46,8 @@ impl Decoder {
         Self {
             thinking: Thinking::default(),
             written: WrittenCalls::of(tools),
-            calls: BTreeMap::new(),
+            calls: Vec::new(),
+            newest: BTreeMap::new(),
             finish: None,
             usage: None,
             begun: false,
@@ -108,7 +111,7 @@ impl Decoder {
         self.sort(rest, &mut parts);
         let (text, written) = self.written.end();
         push_text(text, &mut parts);
-        let sent = self.calls.into_values().filter(|call| !call.name.is_empty()).map(|call| ToolCall {
+        let sent = self.calls.into_iter().filter(|call| !call.name.is_empty()).map(|call| ToolCall {
             id: if call.id.is_empty() { fresh_id() } else { call.id },
             name: call.name,
             arguments: arguments_of(Some(Value::String(call.arguments))),
@@ -138,43 +141,51 @@ impl Decoder {
         }
     }
 
-    /// Not every provider numbers the calls, or each with a number of its own: then a new id or name begins a new
-    /// one.
-    fn piece_of_call(&mut self, call: &Value) {
-        let last = self.calls.last_key_value().map(|(index, _)| *index);
-        let (id, function) = (call["id"].as_str().unwrap_or_default(), &call["function"]);
+    /// Puts a piece to the call that it belongs to. Not every provider numbers the calls, or each with a number of its
+    /// own, or gives ids that stay: a new call is one that brings a name where there is one already, and an id of its
+    /// own or arguments after whole ones.
+    fn piece_of_call(&mut self, piece: &Value) {
+        let (id, function) = (piece["id"].as_str().unwrap_or_default(), &piece["function"]);
         let name = function["name"].as_str().unwrap_or_default();
-        let fresh = last.map_or(0, |last| last.saturating_add(1));
-        let other = |known: &Pieces| !id.is_empty() && !known.id.is_empty() && known.id != id;
-        let index = match (call["index"].as_u64().map(|index| index as usize), last) {
-            (Some(index), Some(last)) => match self.calls.get(&index) {
-                // A number that was used before: for the same call, or again for a new one.
-                Some(known) if !other(known) => index,
-                Some(_) if id.is_empty() || self.calls.get(&last).is_some_and(|newest| newest.id == id) => {
-                    last
-                }
-                Some(_) => fresh,
-                None => index,
-            },
-            (Some(index), None) => index,
-            (None, Some(last)) if id.is_empty() && name.is_empty() => last,
-            (None, Some(last))
-                if name.is_empty() && self.calls.get(&last).is_some_and(|known| !other(known)) =>
-            {
-                last
-            }
-            (None, _) => fresh,
+        let number = piece["index"].as_u64();
+        let known = match number {
+            Some(number) => self.newest.get(&number).copied(),
+            None => self.calls.len().checked_sub(1),
         };
-        let pieces = self.calls.entry(index).or_default();
-        if pieces.id.is_empty() {
-            pieces.id = id.to_owned();
+        let begins_another = |call: &Pieces| {
+            let named_again = !name.is_empty() && !call.name.is_empty();
+            let other_id = !id.is_empty() && !call.id.is_empty() && call.id != id;
+            let no_ids = id.is_empty() || call.id.is_empty();
+            named_again && (other_id || (no_ids && call.is_whole() && !function["arguments"].is_null()))
+        };
+        let place = known.filter(|place| self.calls.get(*place).is_some_and(|call| !begins_another(call)));
+        let place = place.unwrap_or_else(|| {
+            self.calls.push(Pieces::default());
+            self.calls.len() - 1
+        });
+        if let Some(number) = number {
+            self.newest.insert(number, place);
         }
-        pieces.name.push_str(name);
+        let Some(call) = self.calls.get_mut(place) else { return };
+        if call.id.is_empty() {
+            call.id = id.to_owned();
+        }
+        // Some repeat the name in every piece.
+        if call.name != name {
+            call.name.push_str(name);
+        }
         match &function["arguments"] {
-            Value::String(text) => pieces.arguments.push_str(text),
+            Value::String(text) => call.arguments.push_str(text),
             Value::Null => {}
-            value => pieces.arguments = value.to_string(),
+            value => call.arguments = value.to_string(),
         }
+    }
+}
+
+impl Pieces {
+    /// Whether nothing is missing in its arguments.
+    fn is_whole(&self) -> bool {
+        serde_json::from_str::<serde::de::IgnoredAny>(&self.arguments).is_ok()
     }
 }
 
@@ -240,38 +251,72 @@ mod tests {
         }
     }
 
-    #[test]
-    fn calls_without_numbers_are_told_apart_by_their_names() {
-        let call = |id: &str, query: &str| {
-            let function = json!({ "name": "search", "arguments": json!({ "query": query }).to_string() });
-            delta(json!({ "tool_calls": [{ "id": id, "function": function }] }))
-        };
-        let (parts, finish, _) = decode(&[call("a", "x"), call("b", "y"), finish("tool_calls")]);
-        let queries: Vec<&str> = parts
+    /// Pieces of calls as (number, id, name, arguments), and the calls that they are.
+    fn calls(pieces: &[(Option<u64>, &str, &str, &str)]) -> Vec<(String, String)> {
+        let chunks: Vec<Value> = pieces
             .iter()
-            .map(|part| match part {
-                ChatPart::Call(call) => call.arguments["query"].as_str().unwrap(),
-                other => panic!("{other:?}"),
+            .map(|(number, id, name, arguments)| {
+                let mut call = json!({ "function": {} });
+                for (field, text) in [("name", name), ("arguments", arguments)] {
+                    if !text.is_empty() {
+                        call["function"][field] = json!(text);
+                    }
+                }
+                if let Some(number) = number {
+                    call["index"] = json!(number);
+                }
+                call["id"] = json!(id);
+                delta(json!({ "tool_calls": [call] }))
             })
             .collect();
-        assert_eq!((queries, finish), (vec!["x", "y"], Finish::Tools));
+        let (parts, ..) = decode(&chunks);
+        let call = |part: &ChatPart| match part {
+            ChatPart::Call(call) => (call.name.clone(), call.arguments.to_string()),
+            other => panic!("{other:?}"),
+        };
+        parts.iter().map(call).collect()
     }
 
     #[test]
-    fn calls_that_share_a_number_are_told_apart_by_their_ids() {
-        let call = |id: &str, query: &str| {
-            let function = json!({ "name": "search", "arguments": json!({ "query": query }).to_string() });
-            delta(json!({ "tool_calls": [{ "index": 0, "id": id, "function": function }] }))
-        };
-        let (parts, ..) = decode(&[call("a", "x"), call("b", "y"), call("c", "z"), finish("tool_calls")]);
-        let queries: Vec<String> = parts
-            .iter()
-            .map(|part| match part {
-                ChatPart::Call(call) => call.arguments["query"].to_string(),
-                other => panic!("{other:?}"),
-            })
-            .collect();
-        assert_eq!(queries, ["\"x\"", "\"y\"", "\"z\""]);
+    fn calls_are_told_apart_however_providers_number_them() {
+        let (x, y) = (r#"{"q":"x"}"#, r#"{"q":"y"}"#);
+        let both = [("search".to_owned(), x.to_owned()), ("search".to_owned(), y.to_owned())];
+        let (zero, one) = (Some(0), Some(1));
+        let ways: [(&str, &[_]); 8] = [
+            (
+                "in turn",
+                &[(zero, "a", "search", ""), (one, "b", "search", ""), (zero, "", "", x), (one, "", "", y)],
+            ),
+            ("one number, whole", &[(zero, "a", "search", x), (zero, "b", "search", y)]),
+            ("one number, no ids", &[(zero, "", "search", x), (zero, "", "search", y)]),
+            (
+                "one number, then pieces without an id",
+                &[(zero, "a", "search", ""), (zero, "", "", x), (zero, "b", "search", ""), (zero, "", "", y)],
+            ),
+            ("no numbers", &[(None, "a", "search", x), (None, "b", "search", y)]),
+            ("no numbers, no ids", &[(None, "", "search", x), (None, "", "search", y)]),
+            (
+                "the id in every piece",
+                &[
+                    (zero, "a", "search", "{\"q\":"),
+                    (zero, "a", "", "\"x\"}"),
+                    (one, "b", "search", "{\"q\":"),
+                    (one, "b", "", "\"y\"}"),
+                ],
+            ),
+            (
+                "ids that change and names that repeat",
+                &[
+                    (zero, "a", "search", "{\"q\":"),
+                    (zero, "z", "", "\"x\"}"),
+                    (one, "", "search", "{\"q\":"),
+                    (one, "", "search", "\"y\"}"),
+                ],
+            ),
+        ];
+        for (way, pieces) in ways {
+            assert_eq!(calls(pieces), both, "{way}");
+        }
     }
 
     #[test]

@@ -99,7 +99,13 @@ impl Pieces {
             }
             self.decoder.as_ref()?;
             let before = self.decoded;
-            let failure = match tokio::time::timeout_at(deadline, self.read()).await {
+            let read = tokio::time::timeout_at(deadline, self.read()).await;
+            let complete = self.decoder.as_ref().is_some_and(Decoder::is_complete);
+            if complete && !matches!(read, Ok(Ok(()))) && self.finish(false).is_ok() {
+                // Everything was said; how the connection ends does not matter.
+                continue;
+            }
+            let failure = match read {
                 Ok(Ok(())) => {
                     // Signs of life that say nothing do not count: some providers send them for ever.
                     if self.decoded > before {
@@ -113,7 +119,7 @@ impl Pieces {
                 }
                 Err(_) => self.provider.too_slow("to go on with its answer", limit),
             };
-            if let Some(permit) = &mut self.permit {
+            if let Some(mut permit) = self.permit.take() {
                 permit.broke(&failure.to_string());
             }
             if let Some(decoder) = self.decoder.take() {
@@ -187,13 +193,7 @@ impl Pieces {
         self.decoded += 1;
         if let Some(decoder) = &mut self.decoder {
             let parts = decoder.push(&chunk);
-            for part in &parts {
-                if let ChatPart::Text(text) | ChatPart::Reasoning(text) = part {
-                    // Pieces are about a token each; a whole reply in one piece is counted.
-                    self.meter.output_tokens +=
-                        if text.len() < 16 { 1 } else { self.meter.tokenizer.count(text) as u64 };
-                }
-            }
+            self.meter.count(&parts);
             self.ready.extend(parts);
             // The account is right whenever the reply is stopped.
             if let Some(permit) = &mut self.permit {
@@ -212,6 +212,7 @@ impl Pieces {
             return Err(Failure::Passing(self.provider.cut("the answer breaks off"), None));
         }
         let ended = decoder.end();
+        self.meter.count(&ended.parts);
         self.ready.extend(ended.parts);
         let usage = ended.usage.unwrap_or_else(|| self.meter.usage());
         self.end = Some((ended.finish, usage));
@@ -224,6 +225,18 @@ impl Pieces {
 }
 
 impl Meter {
+    fn count(&mut self, parts: &[ChatPart]) {
+        for part in parts {
+            self.output_tokens += match part {
+                // Pieces are about a token each; a whole reply in one piece is counted.
+                ChatPart::Text(text) | ChatPart::Reasoning(text) if text.len() < 16 => 1,
+                ChatPart::Text(text) | ChatPart::Reasoning(text) => self.tokenizer.count(text) as u64,
+                ChatPart::Call(call) => self.tokenizer.count(&call.arguments.to_string()) as u64 + 5,
+                _ => 0,
+            };
+        }
+    }
+
     fn usage(&self) -> Usage {
         let (input_tokens, output_tokens) = (self.input_tokens, self.output_tokens);
         Usage { input_tokens, output_tokens, cached_tokens: 0, estimated: true }

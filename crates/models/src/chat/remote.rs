@@ -89,7 +89,8 @@ impl RemoteChat {
         let caller = &request.caller;
         let answer = self.settings.reserved_for_answer(request.max_output_tokens);
         let tokens = (input_tokens + answer) as u64;
-        let mut abilities = self.abilities();
+        let before = self.abilities();
+        let mut abilities = before;
         loop {
             let body = wire::body(&self.settings.model, request, abilities, &self.settings.extra);
             let attempt = || self.attempt(&body, request, input_tokens);
@@ -97,7 +98,7 @@ impl RemoteChat {
             match self.provider.governor().call(ask, attempt).await {
                 Ok((pieces, permit)) => {
                     // What was left out is believed to be lacking only now that it goes without.
-                    *self.abilities.lock().unwrap_or_else(PoisonError::into_inner) = abilities;
+                    self.abilities.lock().unwrap_or_else(PoisonError::into_inner).learn(before, abilities);
                     return Ok(pieces.holding(permit));
                 }
                 Err(ModelError::Refused { reason, provider, status }) => {

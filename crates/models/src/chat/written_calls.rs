@@ -34,6 +34,8 @@ impl WrittenCalls {
             return piece.to_owned();
         }
         self.held.push_str(piece);
+        // Only such letters can make something whole; a long call is not read again for every piece of it.
+        let closes = piece.contains(['}', ']', '`', '>', '\n']);
         let mut passed = String::new();
         loop {
             if !self.inside {
@@ -49,7 +51,7 @@ impl WrittenCalls {
                     }
                 }
             }
-            let Some((end, json)) = self.whole() else { return passed };
+            let Some((end, json)) = self.whole(closes) else { return passed };
             let calls = calls_in(json, &self.names);
             self.inside = false;
             if calls.is_empty() {
@@ -99,33 +101,27 @@ impl WrittenCalls {
 
     /// Where the thing that began ends, once it has, and the JSON in it. What turns out to be no JSON ends where it
     /// begins, so that the text behind it is not held back.
-    fn whole(&self) -> Option<(usize, &str)> {
+    fn whole(&self, closes: bool) -> Option<(usize, &str)> {
         let held = self.held.as_str();
-        if let Some(inner) = held.strip_prefix(TAG) {
-            let end = inner.find(END_TAG)?;
-            return Some((TAG.len() + end + END_TAG.len(), &inner[..end]));
-        }
-        let Some(inner) = held.strip_prefix(FENCE) else {
-            return match json_at(held) {
-                Found::Json(end) => Some((end, &held[..end])),
-                Found::Nothing => Some((1, "")),
-                Found::Beginning => None,
-            };
+        let (opening, body, closing) = if let Some(inner) = held.strip_prefix(TAG) {
+            (TAG, inner.trim_start(), END_TAG)
+        } else if let Some(inner) = held.strip_prefix(FENCE) {
+            // The first line says the language.
+            (FENCE, inner[inner.find('\n')?..].trim_start(), FENCE)
+        } else {
+            ("{", held, "")
         };
-        // The first line says the language.
-        let line = inner.find('\n')?;
-        let body = inner[line..].trim_start();
-        let from = held.len() - body.len();
-        match json_at(body) {
-            Found::Nothing => Some((FENCE.len(), "")),
+        match json_at(body, closes) {
+            Found::Nothing => Some((opening.len(), "")),
             Found::Beginning => None,
             Found::Json(end) => {
-                let rest = body[end..].trim_start();
+                let (json, rest) = body.split_at(end);
                 let behind = held.len() - rest.len();
-                match rest.strip_prefix(FENCE) {
-                    Some(_) => Some((behind + FENCE.len(), &body[..end])),
-                    None if FENCE.starts_with(rest) => None,
-                    None => Some((from + end, &body[..end])),
+                let after = rest.trim_start();
+                match after.strip_prefix(closing) {
+                    Some(after) if !closing.is_empty() => Some((held.len() - after.len(), json)),
+                    None if closing.starts_with(after) => None,
+                    _ => Some((behind, json)),
                 }
             }
         }
@@ -142,12 +138,15 @@ enum Found {
     Nothing,
 }
 
-fn json_at(text: &str) -> Found {
+fn json_at(text: &str, closes: bool) -> Found {
     if text.is_empty() {
         return Found::Beginning;
     }
     if !text.starts_with(['{', '[']) {
         return Found::Nothing;
+    }
+    if !closes {
+        return Found::Beginning;
     }
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde::de::IgnoredAny>();
     match values.next() {
@@ -261,6 +260,15 @@ mod tests {
         let arguments = json!({ "query": "a ``` in it" });
         let text = format!("```json\n{{\"name\":\"search\",\"arguments\":{arguments}}}\n```");
         check(&text, "", &[("search", arguments)]);
+    }
+
+    #[test]
+    fn a_tag_that_is_not_closed_and_one_in_prose_are_understood() {
+        let one = r#"{"name":"search","arguments":{"query":"LED"}}"#;
+        let two = r#"{"name":"add","arguments":{"a":1}}"#;
+        let both = [("search", json!({ "query": "LED" })), ("add", json!({ "a": 1 }))];
+        check(&format!("<tool_call>{one}<tool_call>{two}</tool_call>"), "", &both);
+        check("The tag <tool_call> begins a call.", "The tag <tool_call> begins a call.", &[]);
     }
 
     #[test]

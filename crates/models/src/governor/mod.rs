@@ -150,7 +150,13 @@ impl Governor {
                     return Err(error);
                 }
                 Failure::Passing(error, after) => {
-                    self.failed(&error.to_string());
+                    match error {
+                        // What a model got wrong says nothing about its provider.
+                        ModelError::Failed { status: 400, .. } => {
+                            self.advance(|queue| queue.breaker.succeeded());
+                        }
+                        _ => self.failed(&error.to_string()),
+                    }
                     drop(slot);
                     let delay = self.settings.delay_after(tried).max(after.unwrap_or_default());
                     if tried >= self.settings.attempts || Instant::now() + delay >= last_start {

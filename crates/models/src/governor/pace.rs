@@ -17,6 +17,7 @@ const SLOWEST: f64 = 1.0 / 60.0;
 const WATCHED: Duration = Duration::from_secs(10);
 /// A pace that is not refused grows after this time, first a little, then more.
 const FIRST_GROWTH: Duration = Duration::from_secs(10);
+const LONGEST_FIRST_GROWTH: Duration = Duration::from_secs(60);
 const LONGEST_GROWTH: Duration = Duration::from_secs(600);
 const GROWTH: f64 = 0.1;
 /// Without a word from the provider, a refusal is taken to hold this long; each further one in a row twice as long.
@@ -142,24 +143,33 @@ impl Pace {
             self.since_pause.refused += 1;
         }
         let SincePause { sent, refused, in_vain, before, .. } = self.since_pause;
-        // Whoever refuses every first request after a pause wants longer ones, whatever it says.
-        let own = if in_vain == 0 { Duration::ZERO } else { PAUSE * 2_u32.saturating_pow(in_vain.min(16)) };
+        // Whoever refuses everything after a pause wants longer ones, whatever it says.
+        let own = if in_vain == 0 || sent > refused {
+            Duration::ZERO
+        } else {
+            PAUSE * 2_u32.saturating_pow(in_vain.min(16))
+        };
         let after = after.unwrap_or(PAUSE).max(own.min(LONGEST_OWN_PAUSE)).max(SHORTEST_PAUSE);
         let until = self.paused_until.map_or(now + after, |known| known.max(now + after));
         self.paused_until = Some(until);
-        if !of_this_pace || (sent == 1 && refused == 1 && before.is_some()) {
+        if !of_this_pace {
             return;
         }
-        let first = self.taken.front().copied().unwrap_or(now);
-        let span = until.duration_since(first).as_secs_f64();
-        let seen = self.taken.len().max(1) as f64 / span * CAUTION;
+        if let Some(learned) = self.learned.as_mut().filter(|_| sent == 1 && refused == 1) {
+            // The pace was not even tried, so it is kept; but it does not grow while nothing is taken.
+            learned.grow_at = until + learned.grow_every;
+            return;
+        }
+        // Where nothing was seen to be taken, nothing speaks for a crawl.
+        let span = self.taken.front().map_or(PAUSE, |first| until.duration_since(*first));
+        let seen = self.taken.len().max(1) as f64 / span.as_secs_f64() * CAUTION;
         let lowered = before.map_or(seen, |before| seen.min(before.per_second * RETREAT));
         let per_second = lowered.max(SLOWEST);
         let grow_every = match before {
             // It had just grown: that was too much, so the next try comes later.
             Some(before) if before.grown > 0 => (before.grow_every * 2).min(LONGEST_GROWTH),
             Some(before) => before.grow_every,
-            None => FIRST_GROWTH.max(after * 10).min(LONGEST_GROWTH),
+            None => FIRST_GROWTH.max(after).min(LONGEST_FIRST_GROWTH),
         };
         self.learned = Some(Learned { per_second, grow_at: until + grow_every, grow_every, grown: 0 });
         self.due = until;
@@ -323,6 +333,36 @@ mod tests {
             let (taken, _) = play(&mut pace, 10, now, SECOND * 300, SECOND * 360);
             assert!(taken > 60 * 5, "back to {taken} in the sixth minute after it is over");
         }
+    }
+
+    #[test]
+    fn a_spell_that_is_over_leaves_no_trace_in_later_pauses() {
+        let began = Instant::now();
+        let mut pace = Pace::new(None, None, began);
+        let mut now = began;
+        for _ in 0..8 {
+            now = now.max(pace.ready_at(Class::Chat));
+            pace.sent(1, now);
+            pace.refused(now, Some(SECOND), now);
+        }
+        let learned = pace.learned().unwrap();
+        for _ in 0..100 {
+            now = now.max(pace.ready_at(Class::Chat));
+            pace.sent(1, now);
+        }
+        assert!(learned < 10.0, "it did not grow while everything was refused: {learned}");
+        pace.refused(now, Some(SECOND), now);
+        assert_eq!(pace.paused_until(now), Some(now + SECOND));
+    }
+
+    #[test]
+    fn a_first_request_that_is_refused_does_not_teach_a_crawl() {
+        let now = Instant::now();
+        let mut pace = Pace::new(None, None, now);
+        pace.sent(1, now);
+        pace.refused(now, Some(SECOND * 60), now);
+        let (taken, _) = play(&mut pace, 10, now + SECOND * 60, SECOND * 240, SECOND * 300);
+        assert!(taken > 60 * 2, "{taken} in the fifth minute");
     }
 
     #[test]

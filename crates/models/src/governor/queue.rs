@@ -107,10 +107,10 @@ impl Queue {
         self.chat_demand * (-faded).exp()
     }
 
-    /// How many places documents may take: an eighth is kept for people, or as many as people took lately and one
-    /// more, so that most of them do not wait at all. One place is always left to documents.
+    /// How many places documents may take: an eighth is kept for people, or as many as people take or took lately and
+    /// one more, so that most of them do not wait at all. One place may always go to documents if it is free.
     fn for_ingestion(&self, now: Instant) -> usize {
-        let lately = self.chat_demand(now).round() as usize;
+        let lately = (self.chat_demand(now).round() as usize).max(self.in_flight[Class::Chat as usize]);
         let kept = self.concurrent.div_ceil(8).max(if lately == 0 { 0 } else { lately + 1 });
         self.concurrent.saturating_sub(kept).max(1)
     }
@@ -122,8 +122,12 @@ impl Queue {
             let (&place, waiter) = self.waiting.first_key_value()?;
             let full = self.in_flight() >= self.concurrent;
             let ingestion = self.in_flight[Class::Ingestion as usize];
-            if full || (place.class == Class::Ingestion && ingestion >= self.for_ingestion(now)) {
+            if full {
                 return None;
+            }
+            if place.class == Class::Ingestion && ingestion >= self.for_ingestion(now) {
+                // What is kept for people fades with time alone.
+                return (self.chat_demand(now) >= 0.5).then(|| now + Duration::from_secs(1));
             }
             let probe = match self.breaker.admission(now) {
                 Admission::Free => false,

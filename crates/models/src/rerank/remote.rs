@@ -73,9 +73,10 @@ impl RemoteReranker {
 
 /// Some servers give scores from 0 to 1, others the numbers that the network gave.
 fn from_0_to_1(mut scores: Vec<f32>) -> Vec<f32> {
-    if scores.iter().any(|score| !(0.0..=1.0).contains(score)) {
+    if scores.iter().any(|score| !(-0.001..=1.001).contains(score)) {
         scores.iter_mut().for_each(|score| *score = 1.0 / (1.0 + (-*score).exp()));
     }
+    scores.iter_mut().for_each(|score| *score = score.clamp(0.0, 1.0));
     scores
 }
 

@@ -118,6 +118,19 @@ async fn an_answer_that_breaks_off_is_an_error_and_no_answer() {
 }
 
 #[tokio::test]
+async fn an_answer_that_is_complete_stands_however_the_connection_ends() {
+    // After the last word and the reason to stop, but before the usage and the mark of the end.
+    for fate in [Reply::cut_after, Reply::stall_after] {
+        let said = fate(Reply::text("two percent").every(ms(20)), 4);
+        let server = ScriptedServer::start(Script::new().always(said)).await;
+        let mut settings = provider(&server.url());
+        settings.limits.between_tokens = ms(200);
+        let reply = reply(&model_of(settings), "?").await.unwrap();
+        assert_eq!((reply.text.as_str(), reply.finish), ("two percent", Finish::Stop));
+    }
+}
+
+#[tokio::test]
 async fn what_came_before_a_cut_is_passed_on_and_connections_are_used_again() {
     let held = Reply::text("see: ```json {\"half\": 1, ").every(ms(10)).cut_after(4);
     let server = ScriptedServer::start(Script::new().always(held)).await;
