@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use ibid_core::Secret;
-use ibid_core::model::{Embedder, Reranker};
+use ibid_core::model::{Caller, Embedder, Reranker};
+use ibid_models::pull;
 use ibid_models::{
     Budget, CachedEmbedder, Card, Chat, ChatSettings, EmbeddingSettings, Kind, LocalEmbedder, LocalReranker,
     MemorySpending, Provider, ProviderSettings, RemoteChat, RemoteEmbedder, RemoteReranker, Runtime,
@@ -61,8 +62,8 @@ impl<'a> Parts<'a> {
     }
 
     /// The embedding model: the one that is configured, else one that was pulled, else one that a provider has, if
-    /// there is any.
-    pub(crate) async fn embedder(&self) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
+    /// there is any. Finding out how long its vectors are is a call on the caller's behalf.
+    pub(crate) async fn embedder(&self, caller: &Caller) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
         let config = &self.config.embedding;
         let settings = EmbeddingSettings {
             query_prefix: config.query_prefix.clone(),
@@ -79,13 +80,13 @@ impl<'a> Parts<'a> {
             };
             match config.dimensions {
                 Some(dimensions) => Arc::new(RemoteEmbedder::new(provider, model, dimensions, settings)),
-                None => Arc::new(RemoteEmbedder::found(provider, model, settings).await?),
+                None => Arc::new(RemoteEmbedder::found(caller, provider, model, settings).await?),
             }
         } else if let Some(folder) = self.pulled(Kind::Embedding) {
             Arc::new(LocalEmbedder::load(&self.runtime()?, &folder, self.config.onnx.threads)?)
         } else {
             let Some((provider, model)) = self.embedding_of_a_provider().await else { return Ok(None) };
-            Arc::new(RemoteEmbedder::found(provider, &model, settings).await?)
+            Arc::new(RemoteEmbedder::found(caller, provider, &model, settings).await?)
         };
         Ok(Some(Arc::new(CachedEmbedder::new(inner, config.cache))))
     }
@@ -115,8 +116,7 @@ impl<'a> Parts<'a> {
             return Ok(library.clone());
         }
         let named = std::env::var_os("ORT_DYLIB_PATH").map(PathBuf::from).filter(|path| path.is_file());
-        let pulled = ibid_models::pull::library_in(&self.config.models_folder());
-        let name = if cfg!(target_os = "macos") { "libonnxruntime.dylib" } else { "libonnxruntime.so" };
+        let pulled = pull::library_in(&self.config.models_folder());
         let usual = [
             "/usr/local/lib",
             "/usr/lib",
@@ -124,7 +124,10 @@ impl<'a> Parts<'a> {
             "/usr/lib/aarch64-linux-gnu",
             "/opt/homebrew/lib",
         ];
-        let usual = usual.iter().map(|folder| PathBuf::from(folder).join(name)).filter(|path| path.is_file());
+        let usual = usual
+            .iter()
+            .map(|folder| PathBuf::from(folder).join(pull::LIBRARY))
+            .filter(|path| path.is_file());
         named.into_iter().chain(pulled).chain(usual).next().context(
             "ONNX Runtime, which models need that run here, is not there: `ibid models pull` brings it; \
              or set `onnx.library` to the file libonnxruntime.so",

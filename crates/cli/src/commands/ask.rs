@@ -9,7 +9,7 @@ use ibid_core::{Message, RunId, ThreadId};
 use ibid_engine::{Engine, LocalEngine, Turn};
 use ibid_graph::Kind;
 
-use super::{printable, scope};
+use super::{printable, runtime, scope};
 use crate::arguments::Ask;
 use crate::config::Config;
 use crate::nearest::hint;
@@ -21,8 +21,7 @@ pub(super) fn run(config: &Config, ask: &Ask) -> anyhow::Result<ExitCode> {
     if assistants.get(&ask.assistant).is_none() {
         bail!("there is no assistant `{}`; {}", ask.assistant, hint(&ask.assistant, assistants.names()));
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
+    runtime()?.block_on(async {
         let path = config.engine_file();
         let engine = LocalEngine::open(&path, assistants, config.engine_settings())
             .await

@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use ibid_core::Tenant;
-use ibid_core::model::{Caller, Purpose};
+use ibid_core::model::Purpose;
 use ibid_engine::EngineFile;
 
+use super::{caller, runtime};
 use crate::config::{Config, Loaded};
 use crate::parts::{NO_EMBEDDING, Parts};
 
@@ -22,14 +22,20 @@ enum Finding {
     },
 }
 
+impl Finding {
+    fn wrong(error: &anyhow::Error, help: &str) -> Self {
+        Self::Wrong { what: crate::told(error), help: help.to_owned() }
+    }
+}
+
 /// Checks everything, prints one line for each, and fails if something is wrong.
 pub(super) fn run(loaded: anyhow::Result<Loaded>) -> anyhow::Result<ExitCode> {
     let version = Finding::Fine(format!("ibid {}", env!("CARGO_PKG_VERSION")));
     let mut findings = vec![("version".to_owned(), version)];
     match loaded {
         Err(error) => {
-            let help = "mend it there; `ibid config reference` lists all settings".to_owned();
-            findings.push(("configuration".to_owned(), Finding::Wrong { what: crate::told(&error), help }));
+            let help = "mend it there; `ibid config reference` lists all settings";
+            findings.push(("configuration".to_owned(), Finding::wrong(&error, help)));
         }
         Ok(loaded) => {
             let from = loaded
@@ -39,8 +45,7 @@ pub(super) fn run(loaded: anyhow::Result<Loaded>) -> anyhow::Result<ExitCode> {
             findings.push(("configuration".to_owned(), Finding::Fine(from)));
             findings.push(("data folder".to_owned(), data_folder(&loaded.config.data)));
             findings.push(("engine file".to_owned(), engine_file(&loaded.config.engine_file())));
-            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-            runtime.block_on(models(&loaded.config, &mut findings));
+            runtime()?.block_on(models(&loaded.config, &mut findings));
         }
     }
     let mut wrong = false;
@@ -92,23 +97,18 @@ fn engine_file(path: &Path) -> Finding {
             what: format!("{shown} is damaged: {}", report.damage.join("; ")),
             help: "stop ibid, keep a copy of the file, and restore it from a backup".to_owned(),
         },
-        Err(error) => Finding::Wrong {
-            what: crate::told(&error.into()),
-            help: "set `data` to another folder, or put the right file there".to_owned(),
-        },
+        Err(error) => {
+            Finding::wrong(&error.into(), "set `data` to another folder, or put the right file there")
+        }
     }
 }
 
 /// Asks every provider for its models, and runs the models that run here.
 async fn models(config: &Config, findings: &mut Vec<(String, Finding)>) {
     let mut find = |name: &str, finding: Finding| findings.push((name.to_owned(), finding));
-    let wrong = |error: &anyhow::Error, help: &str| Finding::Wrong {
-        what: crate::told(error),
-        help: help.to_owned(),
-    };
     let parts = match Parts::new(config) {
         Ok(parts) => parts,
-        Err(error) => return find("providers", wrong(&error, "mend it in ibid.toml")),
+        Err(error) => return find("providers", Finding::wrong(&error, "mend it in ibid.toml")),
     };
     for provider in parts.providers() {
         let finding = match provider.models().await {
@@ -116,14 +116,16 @@ async fn models(config: &Config, findings: &mut Vec<(String, Finding)>) {
                 let plural = if models.len() == 1 { "" } else { "s" };
                 Finding::Fine(format!("answers, and lists {} model{plural}", models.len()))
             }
-            Err(error) => wrong(&error.into(), "check its address and its key, and that it is running"),
+            Err(error) => {
+                Finding::wrong(&error.into(), "check its address and its key, and that it is running")
+            }
         };
         find(&format!("provider {}", provider.name()), finding);
     }
     for name in config.models.keys() {
         let finding = match parts.chat(name) {
             Ok(_) => Finding::Fine(format!("can be used; `ibid models try {name}` asks it")),
-            Err(error) => wrong(&error, "mend it in ibid.toml"),
+            Err(error) => Finding::wrong(&error, "mend it in ibid.toml"),
         };
         find(&format!("model {name}"), finding);
     }
@@ -133,23 +135,17 @@ async fn models(config: &Config, findings: &mut Vec<(String, Finding)>) {
 
 async fn embedding(parts: &Parts<'_>) -> Finding {
     let checked = async {
-        let Some(embedder) = parts.embedder().await? else {
+        let Some(embedder) = parts.embedder(&caller()).await? else {
             return anyhow::Ok(Finding::Missing(NO_EMBEDDING.to_owned()));
         };
-        let caller = Caller::chat(Tenant::local());
         let vectors = embedder
-            .embed(&caller, Purpose::Query, &["What is the duty rate?", "¿Cuál es el arancel?"])
+            .embed(&caller(), Purpose::Query, &["What is the duty rate?", "¿Cuál es el arancel?"])
             .await?;
         let (dimensions, name) = (vectors.dimensions(), embedder.name());
         Ok(Finding::Fine(format!("{name} runs, and gives vectors of {dimensions} dimensions")))
     };
-    match checked.await {
-        Ok(finding) => finding,
-        Err(error) => {
-            let help = "`ibid models pull` brings a model that runs here, and what it needs".to_owned();
-            Finding::Wrong { what: crate::told(&error), help }
-        }
-    }
+    let help = "`ibid models pull` brings a model that runs here, and what it needs";
+    checked.await.unwrap_or_else(|error| Finding::wrong(&error, help))
 }
 
 async fn reranking(parts: &Parts<'_>) -> Finding {
@@ -157,17 +153,11 @@ async fn reranking(parts: &Parts<'_>) -> Finding {
         let Some(reranker) = parts.reranker()? else {
             return anyhow::Ok(Finding::Missing("nothing is reranked, which is fine".to_owned()));
         };
-        let caller = Caller::chat(Tenant::local());
         reranker
-            .rerank(&caller, "What is the duty rate?", &["The rate is 2 %.", "Lamps give light."])
+            .rerank(&caller(), "What is the duty rate?", &["The rate is 2 %.", "Lamps give light."])
             .await?;
         Ok(Finding::Fine(format!("{} runs", reranker.name())))
     };
-    match checked.await {
-        Ok(finding) => finding,
-        Err(error) => {
-            let help = "mend `rerank` in ibid.toml, or take it out: reranking is optional".to_owned();
-            Finding::Wrong { what: crate::told(&error), help }
-        }
-    }
+    let help = "mend `rerank` in ibid.toml, or take it out: reranking is optional";
+    checked.await.unwrap_or_else(|error| Finding::wrong(&error, help))
 }

@@ -9,7 +9,9 @@ mod threads;
 
 use std::process::ExitCode;
 
+use ibid_core::model::Caller;
 use ibid_core::{Scope, Tenant};
+use tokio::runtime::Runtime;
 
 use crate::arguments::{Arguments, Command, ConfigCommand, Global};
 use crate::config::{self as settings, Loaded};
@@ -40,4 +42,14 @@ fn printable(text: &str) -> String {
 /// The terminal serves one party: whoever may read the file.
 fn scope() -> Scope {
     Scope::of(Tenant::local())
+}
+
+/// That party is waiting.
+fn caller() -> Caller {
+    Caller::chat(scope().tenant().clone())
+}
+
+/// What commands run on that have to wait for something.
+fn runtime() -> std::io::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()
 }

@@ -6,13 +6,12 @@ use std::sync::Mutex;
 
 use anyhow::bail;
 use futures_util::StreamExt;
-use ibid_core::Tenant;
-use ibid_core::model::{Caller, ChatModel, ChatPart, ChatRequest, Prompt};
+use ibid_core::model::{ChatModel, ChatPart, ChatRequest, Prompt};
 use ibid_models::Kind;
 use ibid_models::pull::{self, Progress, RECOMMENDED, Recommended, Sources};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::printable;
+use super::{caller, printable, runtime};
 use crate::arguments::ModelsCommand;
 use crate::config::Config;
 use crate::nearest::hint;
@@ -25,10 +24,6 @@ pub(super) fn run(config: &Config, command: &ModelsCommand) -> anyhow::Result<Ex
         ModelsCommand::Pull { name } => runtime()?.block_on(fetch(config, name)),
         ModelsCommand::Try { name, message } => runtime()?.block_on(attempt(config, name, message)),
     }
-}
-
-fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()
 }
 
 fn list(config: &Config) -> anyhow::Result<ExitCode> {
@@ -144,10 +139,7 @@ impl Bars {
 }
 
 fn bar_of(progress: &Progress<'_>) -> ProgressBar {
-    let bar = match progress.total {
-        Some(total) => ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr()),
-        None => ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()),
-    };
+    let bar = ProgressBar::with_draw_target(progress.total, ProgressDrawTarget::stderr());
     let form = "{msg} {bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
     if let Ok(style) = ProgressStyle::with_template(form) {
         bar.set_style(style);
@@ -159,7 +151,7 @@ fn bar_of(progress: &Progress<'_>) -> ProgressBar {
 async fn attempt(config: &Config, name: &str, message: &str) -> anyhow::Result<ExitCode> {
     let parts = Parts::new(config)?;
     let model = parts.chat(name)?;
-    let request = ChatRequest::new(Caller::chat(Tenant::local()), vec![Prompt::User(message.to_owned())]);
+    let request = ChatRequest::new(caller(), vec![Prompt::User(message.to_owned())]);
     let mut reply = model.chat(request).await?;
     let mut thinking = false;
     loop {

@@ -15,18 +15,14 @@ use super::Span;
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ProviderConfig {
     /// Where its API begins. Anything that speaks OpenAI's chat completions will do.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) base_url: Option<String>,
     /// The environment variable that holds its key; none if it wants no key.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) key_env: Option<String>,
     /// How many requests may be under way at once.
     pub(crate) concurrent: usize,
     /// How many requests may be sent in a minute. Without it, what the provider refuses is the limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) requests_per_minute: Option<u32>,
     /// How many tokens may be read and written in a minute.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tokens_per_minute: Option<u64>,
     /// How often a request is tried that fails in a way that may pass.
     pub(crate) attempts: u32,
@@ -106,24 +102,18 @@ pub(crate) struct ModelConfig {
     /// How many tokens it can read and write in one call.
     pub(crate) context: usize,
     /// How many tokens it may write; what the provider allows if not set.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_output: Option<usize>,
     /// What a million tokens that it reads cost.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) input_price: Option<f64>,
     /// What a million tokens that it writes cost.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) output_price: Option<f64>,
     /// The models to ask in its place when it cannot answer, in their order.
     pub(crate) fallback: Vec<String>,
     /// How it calls tools; found out if not set.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tools: Option<ToolUse>,
     /// How it is held to a form; found out if not set.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) schema: Option<SchemaUse>,
     /// How its tokens are counted: o200k, cl100k, estimate, or the path of a tokenizer.json; by its name if not set.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tokenizer: Option<String>,
     /// Further fields of each request, such as { reasoning_effort = "low" }.
     pub(crate) extra: BTreeMap<String, serde_json::Value>,
@@ -153,16 +143,12 @@ impl Default for ModelConfig {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct EmbeddingConfig {
     /// The folder of a model that runs here.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) path: Option<PathBuf>,
     /// Whose model it is, if it does not run here.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) provider: Option<String>,
     /// Its name there.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<String>,
     /// How long its vectors are; found out if not set.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) dimensions: Option<usize>,
     /// What stands before a text that is searched with; for models of a provider.
     pub(crate) query_prefix: String,
@@ -194,13 +180,10 @@ impl Default for EmbeddingConfig {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RerankConfig {
     /// The folder of a model that runs here.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) path: Option<PathBuf>,
     /// Whose model it is, if it does not run here.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) provider: Option<String>,
     /// Its name there.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<String>,
     /// How its requests are written: cohere (Cohere, Jina, vLLM, llama.cpp) or tei.
     pub(crate) form: RerankForm,
@@ -212,10 +195,8 @@ pub(crate) struct RerankConfig {
 pub(crate) struct OnnxConfig {
     /// The library of ONNX Runtime (libonnxruntime.so). Looked for if not set: where ORT_DYLIB_PATH says, among the
     /// models, and where the system keeps libraries.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) library: Option<PathBuf>,
     /// How many threads a model uses; as many as the machine has if not set.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) threads: Option<usize>,
 }
 
@@ -241,7 +222,6 @@ impl Default for PullConfig {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct BudgetConfig {
     /// How many tokens each tenant may use in a day (UTC), over all providers; no limit if not set.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tokens_per_day: Option<u64>,
 }
 

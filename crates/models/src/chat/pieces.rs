@@ -113,10 +113,7 @@ impl Pieces {
                     }
                     continue;
                 }
-                Ok(Err(Failure::Passing(error, _) | Failure::Final(error))) => error,
-                Ok(Err(Failure::Limited(retry_after))) => {
-                    ModelError::Busy { provider: self.provider.name().to_owned(), retry_after }
-                }
+                Ok(Err(failure)) => failure.into_error(self.provider.name()),
                 Err(_) => self.provider.too_slow("to go on with its answer", limit),
             };
             if let Some(mut permit) = self.permit.take() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use ibid_core::model::{Caller, Embedder, ModelError, Purpose, Usage, Vectors};
+use ibid_core::model::{Caller, Embedder, ModelError, Purpose, Vectors};
 use serde_json::{Value, json};
 
 use super::EmbeddingSettings;
@@ -11,8 +11,6 @@ use crate::governor::{Ask, Failure};
 use crate::provider::Provider;
 
 const PATH: &str = "embeddings";
-/// A safe guess at the letters of a token, to pace by.
-const LETTERS_PER_TOKEN: usize = 3;
 
 /// An embedding model of a provider.
 pub struct RemoteEmbedder {
@@ -33,17 +31,16 @@ impl RemoteEmbedder {
     /// # Errors
     /// Fails when the model gives no vector.
     pub async fn found(
+        caller: &Caller,
         provider: Arc<Provider>,
         model: &str,
         settings: EmbeddingSettings,
     ) -> Result<Self, ModelError> {
         let body = json!({ "model": model, "input": ["ibid"], "encoding_format": "float" });
-        let caller = Caller::chat(ibid_core::Tenant::local());
-        let ask = Ask { caller: &caller, tokens: 2, has_fallback: false };
-        let (answer, mut permit) =
-            provider.governor().call(ask, || provider.post_for_json(PATH, &body)).await?;
-        permit.complete = true;
-        drop(permit);
+        let ask = Ask::reading(caller, body.to_string().len());
+        let tokens = ask.tokens;
+        let (answer, permit) = provider.governor().call(ask, || provider.post_for_json(PATH, &body)).await?;
+        permit.done(tokens, true);
         let dimensions = answer["data"][0]["embedding"].as_array().map_or(0, Vec::len);
         if dimensions == 0 {
             return Err(provider.nonsense("it gave no vector"));
@@ -56,17 +53,15 @@ impl RemoteEmbedder {
         if self.settings.send_dimensions {
             body["dimensions"] = json!(self.dimensions);
         }
-        let letters: usize = texts.iter().map(String::len).sum();
-        let ask = Ask { caller, tokens: (letters / LETTERS_PER_TOKEN) as u64, has_fallback: false };
+        let ask = Ask::reading(caller, texts.iter().map(String::len).sum());
+        let estimate = ask.tokens;
         let attempt = async || {
             let answer = self.provider.post_for_json(PATH, &body).await?;
             let vectors = self.read(&answer, texts.len()).map_err(Failure::Final)?;
             Ok((vectors, answer["usage"]["prompt_tokens"].as_u64()))
         };
-        let ((vectors, tokens), mut permit) = self.provider.governor().call(ask.clone(), attempt).await?;
-        let input_tokens = tokens.unwrap_or(ask.tokens);
-        permit.usage = Usage { input_tokens, estimated: tokens.is_none(), ..Usage::default() };
-        permit.complete = true;
+        let ((vectors, told), permit) = self.provider.governor().call(ask, attempt).await?;
+        permit.done(told.unwrap_or(estimate), told.is_none());
         Ok(vectors)
     }
 

@@ -39,8 +39,18 @@ pub(crate) enum Failure {
     Final(ModelError),
 }
 
+impl Failure {
+    /// What it is to a caller for whom there is no further attempt.
+    pub(crate) fn into_error(self, provider: &str) -> ModelError {
+        match self {
+            Self::Limited(retry_after) => ModelError::Busy { provider: provider.to_owned(), retry_after },
+            Self::Passing(error, _) | Self::Final(error) => error,
+        }
+    }
+}
+
 /// What a call is expected to take, and how long it may wait.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Ask<'a> {
     /// On whose behalf.
     pub(crate) caller: &'a Caller,
@@ -48,6 +58,14 @@ pub(crate) struct Ask<'a> {
     pub(crate) tokens: u64,
     /// Whether another model stands ready, so that there is no point in a long wait for this one.
     pub(crate) has_fallback: bool,
+}
+
+impl<'a> Ask<'a> {
+    /// A call that reads a text of so many letters, and has nobody to fall back on.
+    pub(crate) fn reading(caller: &'a Caller, letters: usize) -> Self {
+        const LETTERS_PER_TOKEN: usize = 3;
+        Self { caller, tokens: (letters / LETTERS_PER_TOKEN) as u64, has_fallback: false }
+    }
 }
 
 /// The governor of one provider account.

@@ -39,6 +39,12 @@ pub(crate) struct Permit {
 }
 
 impl Permit {
+    /// The whole answer is there, and took so many tokens to read.
+    pub(crate) fn done(mut self, input_tokens: u64, estimated: bool) {
+        self.usage = Usage { input_tokens, estimated, ..Usage::default() };
+        self.complete = true;
+    }
+
     /// The connection broke in the middle of the answer.
     pub(crate) fn broke(&mut self, why: &str) {
         self.complete = true;

@@ -98,8 +98,10 @@ impl Queue {
         self.in_flight.iter().sum()
     }
 
+    /// How many wait in each class. People stand first, so that only they are counted.
     pub(super) fn waiting(&self) -> [usize; 2] {
-        Class::ALL.map(|class| self.waiting.keys().filter(|place| place.class == class).count())
+        let people = self.waiting.keys().take_while(|place| place.class == Class::Chat).count();
+        [people, self.waiting.len() - people]
     }
 
     fn chat_demand(&self, now: Instant) -> f64 {

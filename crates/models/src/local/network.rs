@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ibid_core::model::{Caller, ModelError, Usage};
+use ibid_core::model::{Caller, ModelError};
 use ort::session::{Session, SessionInputValue};
 use ort::value::Tensor;
 use tokenizers::{Encoding, Tokenizer, TruncationParams};
@@ -124,10 +124,8 @@ impl Network {
                     outcome
                 }
             };
-            let (output, mut permit) = self.governor.call(ask, attempt).await?;
-            permit.usage = Usage { input_tokens: tokens, ..Usage::default() };
-            permit.complete = true;
-            drop(permit);
+            let (output, permit) = self.governor.call(ask, attempt).await?;
+            permit.done(tokens, false);
             done.push((Arc::unwrap_or_clone(places), output));
         }
         Ok(done)

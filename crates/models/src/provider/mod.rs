@@ -100,10 +100,7 @@ impl Provider {
         let answer = tokio::time::timeout(limit, asking).await;
         let body = match answer {
             Ok(Ok(body)) => body,
-            Ok(Err(Failure::Limited(retry_after))) => {
-                return Err(ModelError::Busy { provider: self.name.clone(), retry_after });
-            }
-            Ok(Err(Failure::Passing(error, _) | Failure::Final(error))) => return Err(error),
+            Ok(Err(failure)) => return Err(failure.into_error(&self.name)),
             Err(_) => return Err(self.too_slow("to list its models", limit)),
         };
         let list: Value = serde_json::from_slice(&body).map_err(|error| self.nonsense(&error.to_string()))?;

@@ -13,7 +13,7 @@ use ibid_egress::{Egress, Host, Limits, Rules};
 use url::Url;
 
 pub use catalogue::{RECOMMENDED, Recommended};
-pub use runtime::{RUNTIME_VERSION, library_in};
+pub use runtime::{LIBRARY, RUNTIME_VERSION, library_in};
 
 use crate::local::Card;
 use download::download;

@@ -42,7 +42,9 @@ const RELEASES: [Release; 3] = [
     },
 ];
 
-const LIBRARY: &str = if cfg!(target_os = "macos") { "libonnxruntime.dylib" } else { "libonnxruntime.so" };
+/// What the library is called on this kind of machine.
+pub const LIBRARY: &str =
+    if cfg!(target_os = "macos") { "libonnxruntime.dylib" } else { "libonnxruntime.so" };
 
 /// No library is larger than this.
 const LARGEST: u64 = 512 << 20;

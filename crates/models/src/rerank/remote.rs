@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use ibid_core::model::{Caller, ModelError, Reranker, Usage};
+use ibid_core::model::{Caller, ModelError, Reranker};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -95,15 +95,15 @@ impl Reranker for RemoteReranker {
         let mut all = Vec::with_capacity(passages.len());
         for batch in passages.chunks(BATCH) {
             let body = self.body(question, batch);
-            let letters: usize = batch.iter().map(|passage| passage.len() + question.len()).sum();
-            let ask = Ask { caller, tokens: (letters / 3) as u64, has_fallback: false };
+            let letters = batch.iter().map(|passage| passage.len() + question.len()).sum();
+            let ask = Ask::reading(caller, letters);
+            let tokens = ask.tokens;
             let attempt = async || {
                 let answer = self.provider.post_for_json(PATH, &body).await?;
                 self.read(&answer, batch.len()).map_err(Failure::Final)
             };
-            let (scores, mut permit) = self.provider.governor().call(ask.clone(), attempt).await?;
-            permit.usage = Usage { input_tokens: ask.tokens, estimated: true, ..Usage::default() };
-            permit.complete = true;
+            let (scores, permit) = self.provider.governor().call(ask, attempt).await?;
+            permit.done(tokens, true);
             all.extend(scores);
         }
         Ok(from_0_to_1(all))
