@@ -50,6 +50,18 @@ bench-models: fetch-test-models
 eval-embeddings xquad: fetch-test-models
     cargo run --quiet --release --package ibid-bench -- quality {{xquad}}
 
+# The kill test of loading, with 100 kills instead of a sample
+test-crash-loading:
+    IBID_KILLS=100 cargo test --package ibid --test it -- --nocapture documents::a_load_that_is_killed
+
+# How well documents are found: SciFact, XQuAD-es, SQuAD-es, MTRAG-UN, tau-banking and the HTS questions
+eval-retrieval data="../shared/data" questions="1500": fetch-test-models
+    cargo xtask eval-retrieval {{data}} {{questions}}
+
+# Measure reading, loading and searching beside the bare embedder, bare Lance and Chroma
+bench-knowledge data="../shared/data" most="1000000": fetch-test-models
+    cargo xtask bench-knowledge {{data}} {{most}}
+
 # The settings page, made from the code
 docs-configuration:
     cargo run --quiet --package ibid -- config reference > docs/configuration.md

@@ -1,12 +1,13 @@
-//! Measures the graph core, the local engine and the models beside their references, in the same run. Each part
+//! Measures the graph core, the local engine, the models and knowledge beside their references, in the same run. Each part
 //! runs in a process of its own, so that CPU time and memory are its own; the figures come out as one
 //! JSON object for each line.
 
-#![expect(clippy::print_stdout, reason = "the figures are the output")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the figures are the output")]
 
 mod bare;
 mod crowd;
 mod figure;
+mod knowledge;
 mod models;
 mod texts;
 mod turns;
@@ -25,6 +26,13 @@ fn main() -> anyhow::Result<()> {
         ["graph", python, script] => graph(Path::new(python), Path::new(script)),
         ["models"] => models::measure(),
         ["quality", xquad] => models::quality(Path::new(xquad)),
+        ["retrieval", data, most] => knowledge::evaluate(Path::new(data), most.parse()?, false),
+        ["weights", data, most] => knowledge::evaluate(Path::new(data), most.parse()?, true),
+        ["knowledge", data, most] => knowledge::scale(Path::new(data), most.parse()?),
+        [knowledge::READ, request] => {
+            ibid_reading::read_in_this_process(request);
+            Ok(())
+        }
         ["part", "plain"] => show(&texts::plain()?),
         ["part", "journal"] => show(&texts::journal()?),
         ["part", "turns"] => show(&turns::measure()?),
@@ -34,7 +42,9 @@ fn main() -> anyhow::Result<()> {
             show(&runtime.block_on(models::here::ours())?)
         }
         ["part", "models-bare"] => show(&models::here::bare()?),
-        _ => bail!("usage: ibid-bench graph PYTHON SCRIPT | models | quality XQUAD"),
+        _ => bail!(
+            "usage: ibid-bench graph PYTHON SCRIPT | models | quality XQUAD | retrieval DATA MOST | weights DATA MOST | knowledge DATA MOST"
+        ),
     }
 }
 

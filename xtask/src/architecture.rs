@@ -8,10 +8,11 @@ use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// On which floor each crate stands. A crate may use only those on lower floors. What is not listed
 /// must be added here, with thought.
-const FLOORS: [(&str, u8); 13] = [
+const FLOORS: [(&str, u8); 14] = [
     ("ibid-core", 0),
     ("ibid-graph", 0),
     ("ibid-egress", 0),
+    ("ibid-reading", 0),
     (TEST_KIT, 0),
     ("ibid-engine", 1),
     ("ibid-models", 1),
@@ -26,21 +27,22 @@ const FLOORS: [(&str, u8); 13] = [
 ];
 
 /// Heavy dependencies and the one crate that may use each. Tools and tests are free.
-const OWNERS: [(&str, &str); 18] = [
+const OWNERS: [(&str, &str); 19] = [
     ("async-nats", "ibid-engine"),
     ("axum", "ibid-server"),
     ("clap", "ibid"),
     ("indicatif", "ibid"),
     ("jsonschema", "ibid-models"),
     ("lance", "ibid-knowledge"),
-    ("lancedb", "ibid-knowledge"),
-    ("libloading", "ibid-knowledge"),
+    ("lance-index", "ibid-knowledge"),
+    ("lance-linalg", "ibid-knowledge"),
     ("ort", "ibid-models"),
-    ("pdfium-render", "ibid-knowledge"),
-    ("pdfplumber-core", "ibid-knowledge"),
+    ("pdfium-render", "ibid-reading"),
+    ("pdfplumber-core", "ibid-reading"),
     ("reqwest", "ibid-egress"),
     ("restate-sdk", "ibid-engine"),
     ("rusqlite", "ibid-engine"),
+    ("scraper", "ibid-reading"),
     ("tiktoken-rs", "ibid-models"),
     ("tokenizers", "ibid-models"),
     ("utoipa", "ibid-server"),
@@ -85,6 +87,7 @@ fn check(packages: &[String], edges: &[Edge], files: &[SourceFile]) -> Vec<Strin
         if let Some(to_floor) = floor(to)
             && to_floor >= from_floor
             && from != to
+            && to != TEST_KIT
         {
             problems.push(format!(
                 "{from} (floor {from_floor}) uses {to} (floor {to_floor}), which is not below it"

@@ -43,7 +43,7 @@ fn person() -> Caller {
 }
 
 /// The value at a share of the sorted values.
-fn percentile(values: &mut [f64], share: f64) -> f64 {
+pub(crate) fn percentile(values: &mut [f64], share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let place = ((values.len() as f64 * share).ceil() as usize).clamp(1, values.len().max(1));
     values.get(place - 1).copied().unwrap_or(f64::NAN)

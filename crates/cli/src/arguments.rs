@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use ibid_core::ThreadId;
+use ibid_core::{Corpus, Label, ThreadId};
 
 /// Assistants that answer from documents, cite the page and never lose a conversation.
 #[derive(Debug, Parser)]
@@ -45,6 +45,19 @@ pub(crate) enum Command {
     /// List, show and delete conversations
     #[command(subcommand)]
     Threads(Threads),
+    /// Load documents so that they can be searched and cited
+    Ingest(Ingest),
+    /// List, show and delete documents
+    #[command(subcommand)]
+    Documents(Documents),
+    /// Find what documents say, with page and score
+    Search(SearchArguments),
+    /// Check that the store of documents is whole
+    Fsck {
+        /// Repair what can be repaired
+        #[arg(long)]
+        repair: bool,
+    },
     /// List, fetch and try models
     #[command(subcommand)]
     Models(ModelsCommand),
@@ -66,6 +79,87 @@ pub(crate) struct Ask {
     /// Go on in this conversation instead of a new one
     #[arg(long, short)]
     pub(crate) thread: Option<ThreadId>,
+}
+
+/// Load documents.
+#[derive(Debug, Args)]
+pub(crate) struct Ingest {
+    /// Files, folders and URLs
+    #[arg(required = true, value_name = "FILE, FOLDER OR URL")]
+    pub(crate) sources: Vec<String>,
+    /// The set of documents that they join
+    #[arg(long, value_name = "NAME", default_value = "documents")]
+    pub(crate) corpus: Corpus,
+    /// Their type [default: what the table `ingest.types` says of the file name]
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) kind: Option<String>,
+    /// Their title, for a single document [default: what the document says, else its file name]
+    #[arg(long)]
+    pub(crate) title: Option<String>,
+    /// Their language, such as es [default: found out]
+    #[arg(long)]
+    pub(crate) language: Option<String>,
+    /// Only those who hold one of these labels see them; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) label: Vec<Label>,
+    /// Print one JSON object for each document instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What can be done with documents.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Documents {
+    /// List documents
+    List {
+        /// Only those of this set
+        #[arg(long, value_name = "NAME")]
+        corpus: Option<Corpus>,
+        /// Print one JSON object for each line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what was read of a document, page by page
+    Show {
+        /// Which document: its name, or the end of its file name or URL
+        document: String,
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Delete a document from everything that is searched
+    Delete {
+        /// Which document: its name, or the end of its file name or URL
+        document: String,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
+}
+
+/// Find what documents say.
+#[derive(Debug, Args)]
+pub(crate) struct SearchArguments {
+    /// What to look for
+    pub(crate) question: String,
+    /// Only in this set of documents; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) corpus: Vec<Corpus>,
+    /// Another way to put the question; may be given several times
+    #[arg(long, value_name = "QUESTION")]
+    pub(crate) or: Vec<String>,
+    /// How many passages
+    #[arg(long, short = 'n', default_value_t = 5)]
+    pub(crate) top: usize,
+    /// Only documents of this type; may be given several times
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) kind: Vec<String>,
+    /// With permission to see what has this label; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) label: Vec<Label>,
+    /// Print one JSON object for each passage
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What can be done with conversations.

@@ -5,6 +5,7 @@
 mod arguments;
 mod commands;
 mod config;
+mod library;
 mod nearest;
 mod parts;
 mod rehearsal;
@@ -18,7 +19,17 @@ use arguments::Arguments;
 /// Something is wrong with what was asked for; `clap` uses 2 for arguments that it cannot read.
 const FAILED: u8 = 1;
 
+/// How this program calls itself to read one untrusted document in a process of its own.
+pub(crate) const READ: &str = "read-one-document";
+
 fn main() -> ExitCode {
+    // Before anything else is set up, since that process gives up what it does not need.
+    if let [_, command, request] = std::env::args().collect::<Vec<_>>().as_slice()
+        && command == READ
+    {
+        let read = ibid_reading::read_in_this_process(request);
+        return if read { ExitCode::SUCCESS } else { ExitCode::from(FAILED) };
+    }
     // Missing is fine: the file is for those who want one.
     let _ = dotenvy::dotenv();
     let filter = tracing_subscriber::EnvFilter::try_from_env("IBID_LOG");

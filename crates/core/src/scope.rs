@@ -1,80 +1,61 @@
 //! On whose behalf something is read or written. There is no default: whoever reads must say for whom.
 
-use std::fmt;
-use std::str::FromStr;
+use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
-
-/// A party whose conversations and documents are kept apart from everybody else's.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Tenant(String);
-
-/// The text cannot name a tenant.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` cannot name a tenant: use 1 to 64 letters, digits, hyphens, underscores or dots")]
-pub struct InvalidTenant(String);
-
-impl Tenant {
-    /// The only tenant of a server that serves one party.
-    pub fn local() -> Self {
-        Self("local".to_owned())
-    }
-
-    /// Its name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromStr for Tenant {
-    type Err = InvalidTenant;
-
-    fn from_str(text: &str) -> Result<Self, InvalidTenant> {
-        let allowed = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
-        if (1..=64).contains(&text.len()) && text.chars().all(allowed) {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(InvalidTenant(text.to_owned()))
-        }
-    }
-}
-
-impl TryFrom<String> for Tenant {
-    type Error = InvalidTenant;
-
-    fn try_from(text: String) -> Result<Self, InvalidTenant> {
-        text.parse()
-    }
-}
-
-impl From<Tenant> for String {
-    fn from(tenant: Tenant) -> Self {
-        tenant.0
-    }
-}
-
-impl fmt::Display for Tenant {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
+use crate::{Corpus, Label, Tenant};
 
 /// What a caller may see. An argument of every read, and the filter that it becomes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
     tenant: Tenant,
+    corpora: Option<BTreeSet<Corpus>>,
+    labels: BTreeSet<Label>,
 }
 
 impl Scope {
-    /// Everything of one tenant, and nothing of any other.
+    /// What everybody at one tenant may see, in all of its corpora, and nothing of any other tenant.
     pub fn of(tenant: Tenant) -> Self {
-        Self { tenant }
+        Self { tenant, corpora: None, labels: BTreeSet::new() }
+    }
+
+    /// Only what is in these corpora too. A scope never grows: corpora that it did not have stay out.
+    #[must_use]
+    pub fn within(mut self, corpora: impl IntoIterator<Item = Corpus>) -> Self {
+        let asked: BTreeSet<Corpus> = corpora.into_iter().collect();
+        self.corpora = Some(match self.corpora {
+            Some(had) => had.intersection(&asked).cloned().collect(),
+            None => asked,
+        });
+        self
+    }
+
+    /// With permission to see documents that have one of these labels.
+    #[must_use]
+    pub fn holding(mut self, labels: impl IntoIterator<Item = Label>) -> Self {
+        self.labels.extend(labels);
+        self
     }
 
     /// Whose it is.
     pub fn tenant(&self) -> &Tenant {
         &self.tenant
+    }
+
+    /// The corpora that may be seen; none means all of the tenant.
+    pub fn corpora(&self) -> Option<&BTreeSet<Corpus>> {
+        self.corpora.as_ref()
+    }
+
+    /// The labels that are held.
+    pub fn labels(&self) -> &BTreeSet<Label> {
+        &self.labels
+    }
+
+    /// Whether a document of this tenant and corpus with these labels may be seen.
+    pub fn sees(&self, tenant: &Tenant, corpus: &Corpus, labels: &BTreeSet<Label>) -> bool {
+        self.tenant == *tenant
+            && self.corpora.as_ref().is_none_or(|corpora| corpora.contains(corpus))
+            && (labels.is_empty() || !self.labels.is_disjoint(labels))
     }
 }
 
@@ -83,10 +64,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tenant_has_a_plain_name() {
-        assert!("acme-eu.1".parse::<Tenant>().is_ok());
-        for name in ["", "a b", "a'b", &"x".repeat(65)] {
-            assert!(name.parse::<Tenant>().is_err(), "{name:?} must be refused");
-        }
+    fn a_scope_narrows_and_never_grows() {
+        let [one, two]: [Corpus; 2] = ["one", "two"].map(|name| name.parse().expect("a plain name"));
+        let scope = Scope::of(Tenant::local()).within([one.clone()]).within([one.clone(), two.clone()]);
+        assert!(scope.sees(&Tenant::local(), &one, &BTreeSet::new()));
+        assert!(!scope.sees(&Tenant::local(), &two, &BTreeSet::new()));
+    }
+
+    #[test]
+    fn a_label_hides_a_document_from_those_who_do_not_hold_it() {
+        let corpus: Corpus = "rules".parse().expect("a plain name");
+        let legal: Label = "legal".parse().expect("a plain name");
+        let labels = BTreeSet::from([legal.clone()]);
+        let scope = Scope::of(Tenant::local());
+        assert!(!scope.sees(&Tenant::local(), &corpus, &labels));
+        assert!(scope.holding([legal]).sees(&Tenant::local(), &corpus, &labels));
     }
 }

@@ -61,6 +61,13 @@ pub enum Error {
     InvalidHost(#[from] InvalidHost),
 }
 
+impl Error {
+    /// Whether the same request may succeed later.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Broken { .. } | Self::Slow { .. })
+    }
+}
+
 impl From<http::Error> for Error {
     fn from(error: http::Error) -> Self {
         Self::Request(error.to_string())

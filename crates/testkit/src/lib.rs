@@ -6,14 +6,18 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "what goes wrong here fails a test, and says so")]
 
+mod data;
 mod real;
 mod reply;
 mod script;
 mod seen;
 mod server;
+mod storage;
 
+pub use data::shared_data;
 pub use real::{RealModels, RealServer};
 pub use reply::Reply;
 pub use script::Script;
 pub use seen::{Ending, Seen};
 pub use server::ScriptedServer;
+pub use storage::RealStorage;

@@ -9,6 +9,7 @@ use ibid_engine::EngineFile;
 
 use super::{caller, runtime};
 use crate::config::{Config, Loaded};
+use crate::library::{NO_PDFIUM, pdfium, recognition};
 use crate::parts::{NO_EMBEDDING, Parts};
 
 /// What came of one check.
@@ -46,6 +47,8 @@ pub(super) fn run(loaded: anyhow::Result<Loaded>) -> anyhow::Result<ExitCode> {
             findings.push(("data folder".to_owned(), data_folder(&loaded.config.data)));
             findings.push(("engine file".to_owned(), engine_file(&loaded.config.engine_file())));
             runtime()?.block_on(models(&loaded.config, &mut findings));
+            findings.push(("PDFs".to_owned(), pdfs(&loaded.config)));
+            findings.push(("scanned pages".to_owned(), scanned(&loaded.config)));
         }
     }
     let mut wrong = false;
@@ -131,6 +134,27 @@ async fn models(config: &Config, findings: &mut Vec<(String, Finding)>) {
     }
     find("embedding", embedding(&parts).await);
     find("reranking", reranking(&parts).await);
+}
+
+fn pdfs(config: &Config) -> Finding {
+    match pdfium(config) {
+        Some(path) if path.is_file() => Finding::Fine(format!("PDFium at {}", path.display())),
+        Some(path) => Finding::Wrong {
+            what: format!("{} is not there", path.display()),
+            help: "set `ingest.pdfium` to the file libpdfium.so".to_owned(),
+        },
+        None => Finding::Missing(NO_PDFIUM.to_owned()),
+    }
+}
+
+fn scanned(config: &Config) -> Finding {
+    match recognition(config) {
+        Some(languages) => Finding::Fine(format!("tesseract reads them in {languages}")),
+        None => Finding::Missing(
+            "they are named in the ledger and not read; install tesseract-ocr and its languages to read them"
+                .to_owned(),
+        ),
+    }
 }
 
 async fn embedding(parts: &Parts<'_>) -> Finding {

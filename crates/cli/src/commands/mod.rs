@@ -3,12 +3,18 @@
 mod ask;
 mod config;
 mod doctor;
+mod documents;
+mod fsck;
 mod graph;
+mod ingest;
 mod models;
+mod search;
 mod threads;
 
+use std::io::{BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 
+use anyhow::bail;
 use ibid_core::model::Caller;
 use ibid_core::{Scope, Tenant};
 use tokio::runtime::Runtime;
@@ -23,6 +29,10 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Ask(ask) => ask::run(&load(global)?.config, &ask),
         Command::Graph { name } => graph::run(name.as_deref()),
         Command::Threads(command) => threads::run(&load(global)?.config, &command),
+        Command::Ingest(ingest) => ingest::run(&load(global)?.config, &ingest),
+        Command::Documents(command) => documents::run(&load(global)?.config, &command),
+        Command::Search(search) => search::run(&load(global)?.config, &search),
+        Command::Fsck { repair } => fsck::run(&load(global)?.config, repair),
         Command::Models(command) => models::run(&load(global)?.config, &command),
         Command::Config(ConfigCommand::Check) => config::check(&load(global)?),
         Command::Config(ConfigCommand::Reference) => config::print_reference(),
@@ -37,6 +47,23 @@ fn load(global: &Global) -> anyhow::Result<Loaded> {
 /// What others wrote must not steer the terminal.
 fn printable(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control() || "\n\t".contains(*letter)).collect()
+}
+
+/// Asks whether something is to be deleted for good, and says so if it is not.
+fn confirmed(name: &str, what: &str) -> anyhow::Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        bail!("nobody is here to confirm; delete `{name}` with --yes");
+    }
+    let mut out = std::io::stdout().lock();
+    write!(out, "Delete {what} for good? [y/N] ")?;
+    out.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    let yes = ["y", "yes"].contains(&answer.trim().to_lowercase().as_str());
+    if !yes {
+        writeln!(out, "Nothing was deleted.")?;
+    }
+    Ok(yes)
 }
 
 /// The terminal serves one party: whoever may read the file.

@@ -1,6 +1,6 @@
 //! `ibid threads`
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
@@ -9,7 +9,7 @@ use ibid_core::{Role, ThreadId};
 use ibid_engine::{Conversation, EngineFile, MessageWindow, RunStatus, Thread, ThreadPage};
 use serde_json::json;
 
-use super::{printable, scope};
+use super::{confirmed, printable, scope};
 use crate::arguments::Threads;
 use crate::config::Config;
 
@@ -106,19 +106,10 @@ fn delete(file: &EngineFile, thread: ThreadId, yes: bool) -> anyhow::Result<Exit
     let mut out = std::io::stdout().lock();
     let window = MessageWindow { before: None, limit: 0 };
     let found = file.thread(&scope(), thread, window)?.thread;
-    if !yes {
-        let title = printable(&found.title);
-        if !std::io::stdin().is_terminal() {
-            bail!("nobody is here to confirm; delete `{title}` with --yes");
-        }
-        write!(out, "Delete `{title}` with its {} messages for good? [y/N] ", found.messages)?;
-        out.flush()?;
-        let mut answer = String::new();
-        std::io::stdin().lock().read_line(&mut answer)?;
-        if !["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) {
-            writeln!(out, "Nothing was deleted.")?;
-            return Ok(ExitCode::SUCCESS);
-        }
+    let title = printable(&found.title);
+    let question = format!("`{title}` with its {} messages", found.messages);
+    if !yes && !confirmed(&title, &question)? {
+        return Ok(ExitCode::SUCCESS);
     }
     file.delete_thread(&scope(), thread).context("the conversation was not deleted")?;
     writeln!(out, "Deleted {thread}.")?;

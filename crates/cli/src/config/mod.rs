@@ -1,6 +1,7 @@
 //! The configuration: what can be set, and what it is set to.
 
 mod duration;
+mod knowledge;
 mod known;
 mod layers;
 mod models;
@@ -14,6 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use duration::Span;
+use knowledge::{IngestConfig, StoreConfig};
 pub(crate) use layers::{Loaded, load};
 use models::{BudgetConfig, EmbeddingConfig, OnnxConfig, PullConfig, RerankConfig};
 pub(crate) use models::{KNOWN, ModelConfig, ProviderConfig};
@@ -41,6 +43,10 @@ pub(crate) struct Config {
     pub(crate) pull: PullConfig,
     /// What tenants may use.
     pub(crate) budget: BudgetConfig,
+    /// Where documents are kept.
+    pub(crate) store: StoreConfig,
+    /// How documents are read and loaded.
+    pub(crate) ingest: IngestConfig,
 }
 
 /// How turns are run.
@@ -72,6 +78,8 @@ impl Default for Config {
             onnx: OnnxConfig::default(),
             pull: PullConfig::default(),
             budget: BudgetConfig::default(),
+            store: StoreConfig::default(),
+            ingest: IngestConfig::default(),
         }
     }
 }
@@ -80,6 +88,17 @@ impl Config {
     /// The file of the local engine.
     pub(crate) fn engine_file(&self) -> PathBuf {
         self.data.join("engine.db")
+    }
+
+    /// The file of the engine that loads documents: its runs are no conversations.
+    pub(crate) fn ingestion_file(&self) -> PathBuf {
+        self.data.join("ingestion.db")
+    }
+
+    /// Where documents are kept.
+    pub(crate) fn store_place(&self) -> String {
+        let folder = || self.data.join("store").to_string_lossy().into_owned();
+        self.store.place.clone().unwrap_or_else(folder)
     }
 
     /// The folder of the models that were pulled.

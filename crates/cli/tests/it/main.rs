@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod documents;
 mod models;
 
 use std::io::{BufRead, BufReader};

@@ -1,0 +1,125 @@
+//! `just eval-retrieval`: keyword, vector, hybrid and reranked search on real sets.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context;
+use ibid_core::evidence::Question;
+use ibid_core::model::{Embedder, Purpose, Reranker};
+use ibid_knowledge::{Chunk, Search, Store, Way, Weight};
+use ibid_models::{LocalReranker, Runtime};
+use ibid_testkit::RealModels;
+
+use super::sets::{Set, ndcg, recall};
+use super::{document, gold, local, scope, vectors};
+
+/// Each set, its language, and the models that know it.
+const SETS: [(&str, &str, &[&str]); 6] = [
+    ("scifact", "en", &["minilm", "use-multilingual"]),
+    ("xquad-es", "es", &["use-multilingual"]),
+    ("squad-es-v1.1-dev", "es", &["use-multilingual"]),
+    ("mtrag-un", "en", &["minilm", "use-multilingual"]),
+    ("tau-banking", "en", &["minilm", "use-multilingual"]),
+    ("xquad-en", "en", &["minilm"]),
+];
+
+/// Measures every set and prints a table. With `weights`, hybrid search at several weights too.
+pub(crate) fn measure(data: &Path, most: usize, weights: bool) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        println!("| set | model | search | nDCG@10 | recall@5 | recall@10 | recall@20 |");
+        println!("|---|---|---|---|---|---|---|");
+        for (set, language, models) in SETS {
+            for model in models {
+                Box::pin(one(data, set, language, model, most, weights))
+                    .await
+                    .with_context(|| format!("{set} with {model}"))?;
+            }
+        }
+        Box::pin(gold::measure(data)).await
+    })
+}
+
+async fn one(
+    data: &Path,
+    name: &str,
+    language: &str,
+    model: &str,
+    most: usize,
+    weights: bool,
+) -> anyhow::Result<()> {
+    let set = Set::read(&data.join("retrieval").join(name), most)?;
+    let embedder = local(model)?;
+    let folder = tempfile::tempdir()?;
+    let place = folder.path().to_string_lossy().into_owned();
+    let store = Arc::new(Store::open(&place, HashMap::new(), embedder.name(), embedder.dimensions()).await?);
+    let chunk = |(title, text): &(String, String)| Chunk {
+        page: 1,
+        path: if title.is_empty() { Vec::new() } else { vec![title.clone()] },
+        text: text.clone(),
+        ..Chunk::default()
+    };
+    let chunks: Vec<Chunk> = set.passages.iter().map(chunk).collect();
+    let texts: Vec<String> = chunks.iter().map(Chunk::whole).collect();
+    let passages = kept(&*embedder, name, &texts).await?;
+    store.replace(&document("set", language)?, &chunks, passages).await?;
+    store.keep_up().await?;
+    let reranker = reranker()?;
+    let ways = [("keyword", Way::Keyword), ("vector", Way::Vector), ("hybrid", Way::Hybrid)];
+    for (label, way) in ways {
+        let search = Search::new(store.clone(), embedder.clone()).by(way);
+        score(&set, &search, name, model, label).await?;
+    }
+    for weight in if weights { vec![0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9] } else { Vec::new() } {
+        let search = Search::new(store.clone(), embedder.clone()).weighing(Weight(weight));
+        score(&set, &search, name, model, &format!("hybrid at {weight}")).await?;
+    }
+    let search = Search::new(store, embedder).with_reranker(Some(reranker));
+    score(&set, &search, name, model, "reranked").await
+}
+
+async fn score(set: &Set, search: &Search, name: &str, model: &str, label: &str) -> anyhow::Result<()> {
+    let (mut quality, mut at_5, mut at_10, mut at_20) = (0.0, 0.0, 0.0, 0.0);
+    for (text, right) in &set.questions {
+        let mut question = Question::new(text);
+        question.top = 20;
+        let found = search.hits(&scope(), &question).await?;
+        let found: Vec<usize> = found.iter().map(|passage| passage.chunks.0 as usize).collect();
+        quality += ndcg(&found, right);
+        at_5 += recall(&found, right, 5);
+        at_10 += recall(&found, right, 10);
+        at_20 += recall(&found, right, 20);
+    }
+    let all = set.questions.len() as f64;
+    let [quality, at_5, at_10, at_20] = [quality, at_5, at_10, at_20].map(|sum| sum / all);
+    println!("| {name} | {model} | {label} | {quality:.3} | {at_5:.3} | {at_10:.3} | {at_20:.3} |");
+    Ok(())
+}
+
+fn reranker() -> anyhow::Result<Arc<dyn Reranker>> {
+    let models = RealModels::find();
+    let runtime = Runtime::load(&models.runtime())?;
+    Ok(Arc::new(LocalReranker::load(&runtime, &models.path("reranker"), None)?))
+}
+
+/// The vectors of a set's passages, from the last time if they are the same.
+async fn kept(embedder: &dyn Embedder, name: &str, texts: &[String]) -> anyhow::Result<Vec<f32>> {
+    let home = std::env::var("HOME").context("HOME is not set")?;
+    let folder = PathBuf::from(home).join(".cache/ibid/eval");
+    std::fs::create_dir_all(&folder)?;
+    let file = folder.join(format!("{name}-{}.f32", embedder.name().replace('/', "-")));
+    let expected = texts.len() * embedder.dimensions() * 4;
+    if let Ok(bytes) = std::fs::read(&file)
+        && bytes.len() == expected
+    {
+        return Ok(bytes
+            .chunks_exact(4)
+            .map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+            .collect());
+    }
+    eprintln!("embedding {} passages of {name} with {}", texts.len(), embedder.name());
+    let vectors = vectors(embedder, Purpose::Passage, texts).await?;
+    std::fs::write(&file, vectors.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>())?;
+    Ok(vectors)
+}

@@ -1,0 +1,78 @@
+//! Questions about tariff schedules whose page and row are known, over the real chapters.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use ibid_core::evidence::Question;
+use ibid_knowledge::{ChunkSize, Ingestion, Job, Search, Settings, Store, Way};
+use serde_json::Value;
+
+use super::{local, scope};
+
+/// The share of questions whose page and row are among the first five.
+pub(super) async fn measure(data: &Path) -> anyhow::Result<()> {
+    let data = data.join("trade_compliance");
+    let gold = std::fs::read_to_string(data.join("gold/hts_gold.jsonl"))?;
+    let gold: Vec<Value> = gold.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let model = "use-multilingual";
+    let embedder = local(model)?;
+    let folder = tempfile::tempdir()?;
+    let place = folder.path().to_string_lossy().into_owned();
+    let store = Arc::new(Store::open(&place, HashMap::new(), embedder.name(), embedder.dimensions()).await?);
+    let ingestion = Ingestion::new(store.clone(), embedder.clone(), super::reader()?);
+    for chapter in [84, 85, 90, 94] {
+        let source = format!("hts/pdf/chapter/Chapter_{chapter}.pdf");
+        let bytes = std::fs::read(data.join(&source)).with_context(|| source.clone())?;
+        let job = Job {
+            tenant: scope().tenant().clone(),
+            corpus: "measured".parse()?,
+            key: source.clone(),
+            source,
+            version: Some(ingestion.keep(&bytes).await?),
+            settings: Settings {
+                kind: "hts_schedule".to_owned(),
+                size: ChunkSize::default(),
+                least_characters: 100,
+                ..Settings::default()
+            },
+        };
+        ingestion.load(job).await?;
+    }
+    store.keep_up().await?;
+    let asked: Vec<&Value> =
+        gold.iter().filter(|line| line["page"].is_u64() && line["hts"].is_string()).collect();
+    for (label, way) in [("keyword", Way::Keyword), ("vector", Way::Vector), ("hybrid", Way::Hybrid)] {
+        let search = Search::new(store.clone(), embedder.clone()).by(way);
+        let (mut at_1, mut at_5) = (0, 0);
+        for line in &asked {
+            let found = search.hits(&scope(), &Question::new(text(line, "question"))).await?;
+            let right = |passage: &ibid_core::evidence::Passage| {
+                let row =
+                    |row: &str| row.starts_with(text(line, "hts")) && row.contains(text(line, "answer"));
+                passage.source == text(line, "source")
+                    && u64::from(passage.page) == line["page"].as_u64().unwrap_or_default()
+                    && passage.text.lines().any(row)
+            };
+            let place = found.iter().position(right);
+            at_1 += usize::from(place == Some(0));
+            at_5 += usize::from(place.is_some());
+            if place.is_none() && label == "hybrid" {
+                eprintln!("not found: {} {}", text(line, "hts"), text(line, "answer"));
+            }
+        }
+        let share = |count: usize| count as f64 / asked.len() as f64;
+        println!(
+            "| HTS gold, page and row | {model} | {label} | first {:.3} | first five {:.3} | of {} questions | |",
+            share(at_1),
+            share(at_5),
+            asked.len()
+        );
+    }
+    Ok(())
+}
+
+fn text<'a>(line: &'a Value, key: &str) -> &'a str {
+    line[key].as_str().unwrap_or_default()
+}

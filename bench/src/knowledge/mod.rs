@@ -1,0 +1,77 @@
+//! Measures the knowledge crate: how well it finds, how fast it loads, and what it costs as data grows.
+
+mod evaluate;
+mod gold;
+mod potion;
+mod scale;
+mod sets;
+
+pub(crate) use evaluate::measure as evaluate;
+pub(crate) use scale::measure as scale;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ibid_core::evidence::DocumentId;
+use ibid_core::model::{Caller, Embedder, Purpose};
+use ibid_core::{Scope, Tenant};
+use ibid_knowledge::{ChunkSize, Document, Status};
+use ibid_models::{LocalEmbedder, Runtime};
+use ibid_reading::Reader;
+use ibid_testkit::RealModels;
+
+fn scope() -> Scope {
+    Scope::of(Tenant::local())
+}
+
+/// A model that runs here.
+fn local(name: &str) -> anyhow::Result<Arc<dyn Embedder>> {
+    let models = RealModels::find();
+    let runtime = Runtime::load(&models.runtime())?;
+    Ok(Arc::new(LocalEmbedder::load(&runtime, &models.path(name), None)?))
+}
+
+/// Reads documents in processes of this program.
+fn reader() -> anyhow::Result<Reader> {
+    let library = RealModels::find().path("pdfium/libpdfium.so");
+    Ok(Reader::new(std::env::current_exe()?, [READ]).with_pdfium(library))
+}
+
+/// How this program calls itself to read.
+pub(crate) const READ: &str = "read-one-document";
+
+/// A document that holds passages of a set.
+fn document(name: &str, language: &str) -> anyhow::Result<Document> {
+    Ok(Document {
+        id: DocumentId(name.to_owned()),
+        tenant: Tenant::local(),
+        corpus: "measured".parse()?,
+        key: name.to_owned(),
+        source: name.to_owned(),
+        title: name.to_owned(),
+        kind: "general".to_owned(),
+        language: language.to_owned(),
+        labels: BTreeSet::new(),
+        size: ChunkSize::default(),
+        version: "1".to_owned(),
+        bytes: 0,
+        status: Status::Ready,
+        problem: None,
+        chunks: 0,
+        tables: 0,
+        milliseconds: 0,
+        changed: 0,
+        pages: Vec::new(),
+    })
+}
+
+/// Vectors of texts, in batches.
+async fn vectors(embedder: &dyn Embedder, purpose: Purpose, texts: &[String]) -> anyhow::Result<Vec<f32>> {
+    let caller = Caller::ingestion(Tenant::local());
+    let mut vectors = Vec::new();
+    for batch in texts.chunks(256) {
+        let batch: Vec<&str> = batch.iter().map(String::as_str).collect();
+        vectors.extend(embedder.embed(&caller, purpose, &batch).await?.into_values());
+    }
+    Ok(vectors)
+}

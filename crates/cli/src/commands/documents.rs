@@ -1,0 +1,123 @@
+//! `ibid documents`: what was loaded, what was read of it, and how to be rid of it.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use ibid_core::Scope;
+use ibid_knowledge::{Document, Store};
+
+use super::{caller, confirmed, printable, runtime, scope};
+use crate::arguments::Documents;
+use crate::config::Config;
+use crate::library::Library;
+
+/// Runs one of the commands about documents.
+pub(super) fn run(config: &Config, command: &Documents) -> anyhow::Result<ExitCode> {
+    runtime()?.block_on(async {
+        let library = Library::open(config, &caller()).await?;
+        let store = &library.store;
+        match command {
+            Documents::List { corpus, json } => {
+                let scope = corpus.iter().fold(scope(), |scope, corpus| scope.within([corpus.clone()]));
+                list(&store.documents(&scope).await?, *json)
+            }
+            Documents::Show { document, json } => show(&found(store, &scope(), document).await?, *json),
+            Documents::Delete { document, yes } => {
+                let document = found(store, &scope(), document).await?;
+                let name = printable(&document.source);
+                if !yes && !confirmed(&name, &format!("`{name}` with its {} chunks", document.chunks))? {
+                    return Ok(ExitCode::SUCCESS);
+                }
+                store.delete(&scope(), &document.id).await?;
+                store.keep_up().await?;
+                writeln!(std::io::stdout(), "Deleted {name}.")?;
+                Ok(ExitCode::SUCCESS)
+            }
+        }
+    })
+}
+
+/// The document of that name, or the only one whose source ends so.
+async fn found(store: &Store, scope: &Scope, name: &str) -> anyhow::Result<Document> {
+    let documents = store.documents(scope).await?;
+    let fits = |document: &&Document| document.id.0 == name || document.source.ends_with(name);
+    let fitting: Vec<&Document> = documents.iter().filter(fits).collect();
+    match fitting.as_slice() {
+        [only] => Ok((*only).clone()),
+        [] => bail!("there is no document `{name}`; `ibid documents list` shows all"),
+        several => {
+            let names: Vec<String> =
+                several.iter().map(|document| format!("{} ({})", document.id, document.corpus)).collect();
+            bail!("`{name}` fits several documents: {}", names.join(", "))
+        }
+    }
+}
+
+fn list(documents: &[Document], json: bool) -> anyhow::Result<ExitCode> {
+    let mut out = std::io::stdout().lock();
+    if json {
+        for document in documents {
+            writeln!(out, "{}", serde_json::to_string(document)?)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if documents.is_empty() {
+        writeln!(out, "There are no documents yet; `ibid ingest FILE` loads one.")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    writeln!(out, "{:<24}  {:<16} {:<8} {:>6} {:>7}  source", "name", "corpus", "status", "pages", "chunks")?;
+    for document in documents {
+        let (status, pages) = (document.status.name(), document.pages.len());
+        let source = printable(&document.source);
+        writeln!(
+            out,
+            "{:<24}  {:<16} {status:<8} {pages:>6} {:>7}  {source}",
+            document.id, document.corpus, document.chunks
+        )?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(document: &Document, json: bool) -> anyhow::Result<ExitCode> {
+    let mut out = std::io::stdout().lock();
+    if json {
+        writeln!(out, "{}", serde_json::to_string_pretty(document)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    writeln!(out, "{}", printable(&document.title))?;
+    writeln!(out, "  name      {}", document.id)?;
+    writeln!(out, "  source    {}", printable(&document.source))?;
+    writeln!(out, "  corpus    {}", document.corpus)?;
+    writeln!(out, "  type      {}", printable(&document.kind))?;
+    writeln!(out, "  language  {}", document.language)?;
+    writeln!(out, "  status    {}", document.status.name())?;
+    if let Some(problem) = &document.problem {
+        writeln!(out, "  problem   {}", printable(problem))?;
+    }
+    writeln!(out, "  content   {} bytes, SHA-256 {}", document.bytes, document.version)?;
+    writeln!(
+        out,
+        "  figures   {} pages, {} tables, {} chunks, {:.1} s",
+        document.pages.len(),
+        document.tables,
+        document.chunks,
+        document.milliseconds as f64 / 1000.0
+    )?;
+    writeln!(out, "\n  page  kind     characters  rows  chunks  remarks")?;
+    for page in &document.pages {
+        let skipped = page.skipped.as_ref().map(|why| format!("skipped: {why}. ")).unwrap_or_default();
+        let remarks = format!("{skipped}{}", page.remarks.join(" "));
+        writeln!(
+            out,
+            "{:>6}  {:<8} {:>10} {:>5} {:>7}  {}",
+            page.number,
+            page.kind,
+            page.characters,
+            page.rows,
+            page.chunks,
+            printable(&remarks)
+        )?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,299 @@
+//! `ibid ingest`: loads documents as durable runs, with a bar for each, and shows what was read.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use futures_util::StreamExt;
+use ibid_core::model::Caller;
+use ibid_core::{Message, ThreadId};
+use ibid_engine::{Assistant, Engine, LocalEngine, MessageWindow, Turn};
+use ibid_graph::Kind;
+use ibid_knowledge::{ChunkSize, Ingestion, Job, Outcome, Settings, Summary};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::{printable, runtime, scope};
+use crate::arguments::Ingest;
+use crate::config::Config;
+use crate::library::Library;
+
+/// The name of the program that loads.
+const PROGRAM: &str = "ingestion";
+/// What a folder is searched for.
+const KNOWN: [&str; 6] = ["pdf", "md", "markdown", "html", "htm", "txt"];
+
+/// Loads everything, and shows what came of it.
+pub(super) fn run(config: &Config, ingest: &Ingest) -> anyhow::Result<ExitCode> {
+    let sources = sources(&ingest.sources)?;
+    if sources.is_empty() {
+        bail!("there is nothing to load: no PDF, Markdown, HTML or text file was found");
+    }
+    if ingest.title.is_some() && sources.len() > 1 {
+        bail!("a title is for one document, and there are {}", sources.len());
+    }
+    runtime()?.block_on(async {
+        let library = Library::open(config, &Caller::ingestion(scope().tenant().clone())).await?;
+        let ingestion = library.ingestion()?;
+        let program = ingestion.program()?;
+        let assistants = [(PROGRAM.to_owned(), Assistant::new(program))].into_iter().collect();
+        let engine = LocalEngine::open(&config.ingestion_file(), assistants, config.engine_settings())
+            .await
+            .context("documents cannot be loaded durably, so none was loaded")?;
+        let bars = bars(ingest.json);
+        let loader = Loader { config, ingest, ingestion: &ingestion, engine: &engine, bars: &bars };
+        let summaries = loader.all(sources).await;
+        let kept = library.store.keep_up().await;
+        engine.close().await;
+        kept.context("the indexes of the store could not be brought up to date")?;
+        show(ingest.json, &summaries)
+    })
+}
+
+/// Files and URLs, folders opened.
+fn sources(given: &[String]) -> anyhow::Result<Vec<String>> {
+    let mut sources = Vec::new();
+    for source in given {
+        if source.starts_with("http://") || source.starts_with("https://") {
+            sources.push(source.clone());
+            continue;
+        }
+        let path = Path::new(source);
+        let kind = path.metadata().with_context(|| format!("{source} cannot be read"))?;
+        if kind.is_dir() {
+            let mut files = Vec::new();
+            walk(path, &mut files)?;
+            files.sort();
+            sources.extend(files.into_iter().map(|file| file.to_string_lossy().into_owned()));
+        } else {
+            sources.push(source.clone());
+        }
+    }
+    Ok(sources)
+}
+
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    for entry in folder.read_dir().with_context(|| format!("{} cannot be read", folder.display()))? {
+        let entry = entry?;
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        let hidden = entry.file_name().to_string_lossy().starts_with('.');
+        let known = path
+            .extension()
+            .is_some_and(|extension| KNOWN.iter().any(|known| extension.eq_ignore_ascii_case(known)));
+        // Links are not followed: they may lead in circles, or out of the folder.
+        if kind.is_dir() && !hidden {
+            walk(&path, files)?;
+        } else if kind.is_file() && known && !hidden {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn bars(json: bool) -> MultiProgress {
+    let bars = MultiProgress::new();
+    if json || !std::io::stderr().is_terminal() {
+        bars.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    bars
+}
+
+/// Loads documents through the engine.
+struct Loader<'a> {
+    config: &'a Config,
+    ingest: &'a Ingest,
+    ingestion: &'a Ingestion,
+    engine: &'a LocalEngine,
+    bars: &'a MultiProgress,
+}
+
+impl Loader<'_> {
+    /// Some at once, in their order.
+    async fn all(&self, sources: Vec<String>) -> Vec<(String, anyhow::Result<Summary>)> {
+        let loads = sources.into_iter().map(|source| async move {
+            let summary = self.one(&source).await;
+            (source, summary)
+        });
+        futures_util::stream::iter(loads).buffered(self.config.ingest.at_once.max(1)).collect().await
+    }
+
+    async fn one(&self, source: &str) -> anyhow::Result<Summary> {
+        let job = self.job(source).await?;
+        let thread = thread_of(&job);
+        // What an interrupted command left goes on; a new run would only find it done.
+        let runs = self.engine.runs(&scope(), thread).await.unwrap_or_default();
+        let run = match runs.iter().rev().find(|run| !run.status.is_final()) {
+            Some(run) => run.id,
+            None => {
+                let message = Message::user(serde_json::to_string(&job)?);
+                self.engine.submit(&scope(), Turn::new(thread, PROGRAM, message)).await?.run
+            }
+        };
+        let bar = self.bars.add(ProgressBar::new(0));
+        bar.set_style(ProgressStyle::with_template("{prefix:30!} {bar:30} {pos}/{len} {msg}")?);
+        bar.set_prefix(shown(source));
+        let mut events = self.engine.events(&scope(), run, 0).await?;
+        let mut stopping = false;
+        loop {
+            let event = tokio::select! {
+                event = events.next() => event,
+                _ = tokio::signal::ctrl_c(), if !stopping => {
+                    stopping = true;
+                    bar.set_message("stopping");
+                    self.engine.stop(&scope(), run).await?;
+                    continue;
+                }
+            };
+            let Some(event) = event else { break };
+            match event?.what.kind {
+                Kind::Status { text } => bar.set_message(printable(&text)),
+                Kind::Data { name, value } => progress(&bar, &name, &value),
+                Kind::Ended { error: Some(error), .. } => {
+                    bar.finish_and_clear();
+                    bail!(error);
+                }
+                Kind::Ended { .. } => break,
+                _ => {}
+            }
+        }
+        bar.finish_and_clear();
+        let window = MessageWindow { before: None, limit: 1 };
+        let said = self.engine.messages(&scope(), thread, window).await?;
+        let (_, last) = said.last().context("loading ended without a word")?;
+        let summary: Summary =
+            serde_json::from_str(&last.text).context("loading ended with something unclear")?;
+        if !self.ingest.json && !std::io::stderr().is_terminal() {
+            eprintln!("{}: {}", shown(source), told(&summary.outcome));
+        }
+        Ok(summary)
+    }
+
+    async fn job(&self, source: &str) -> anyhow::Result<Job> {
+        let remote = source.contains("://");
+        let name = source.rsplit('/').next().unwrap_or(source);
+        let version = if remote {
+            None
+        } else {
+            let size =
+                tokio::fs::metadata(source).await.with_context(|| format!("{source} cannot be read"))?.len();
+            let most = self.config.ingest.largest_mb;
+            if size > most << 20 {
+                bail!("{source} has {} MB, more than the {most} MB of `ingest.largest_mb`", size >> 20);
+            }
+            let bytes = tokio::fs::read(source).await.with_context(|| format!("{source} cannot be read"))?;
+            Some(self.ingestion.keep(&bytes).await?)
+        };
+        let config = &self.config.ingest;
+        Ok(Job {
+            tenant: scope().tenant().clone(),
+            corpus: self.ingest.corpus.clone(),
+            key: if remote { source.to_owned() } else { name.to_owned() },
+            source: if remote { source.to_owned() } else { name.to_owned() },
+            version,
+            settings: Settings {
+                kind: self.ingest.kind.clone().unwrap_or_else(|| config.kind_of(name)),
+                title: self.ingest.title.clone(),
+                language: self.ingest.language.clone(),
+                labels: self.ingest.label.iter().cloned().collect(),
+                size: ChunkSize { characters: config.chunk_characters, overlap: config.chunk_overlap },
+                least_characters: config.least_characters,
+            },
+        })
+    }
+}
+
+/// The thread of a document: what is loaded under one name is loaded one after the other.
+fn thread_of(job: &Job) -> ThreadId {
+    let name = job.document().0;
+    let mut bytes = [0; 16];
+    for (byte, digits) in bytes.iter_mut().zip(name.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(&String::from_utf8_lossy(digits), 16).unwrap_or_default();
+    }
+    ThreadId::from_bytes(bytes)
+}
+
+fn progress(bar: &ProgressBar, name: &str, value: &serde_json::Value) {
+    let number = |key: &str| value[key].as_u64().unwrap_or_default();
+    match name {
+        "page" => {
+            bar.set_length(number("pages"));
+            bar.set_position(number("page"));
+            bar.set_message("pages read");
+        }
+        "chunks" => {
+            bar.set_length(number("of"));
+            bar.set_position(number("chunks"));
+            bar.set_message("chunks embedded");
+        }
+        _ => {}
+    }
+}
+
+fn shown(source: &str) -> String {
+    printable(source.rsplit('/').next().unwrap_or(source))
+}
+
+fn told(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Loaded => "loaded".to_owned(),
+        Outcome::Unchanged => "unchanged".to_owned(),
+        Outcome::Duplicate { of } => format!("the same as {}", printable(of)),
+        Outcome::Empty => "EMPTY: nothing in it can be searched".to_owned(),
+        Outcome::Failed { why } => format!("FAILED: {}", printable(why)),
+        Outcome::Stopped => "stopped".to_owned(),
+    }
+}
+
+fn show(json: bool, summaries: &[(String, anyhow::Result<Summary>)]) -> anyhow::Result<ExitCode> {
+    let mut out = std::io::stdout().lock();
+    let mut failed = false;
+    if !json {
+        writeln!(
+            out,
+            "{:<34} {:>6} {:>7} {:>7} {:>7} {:>8}  what became of it",
+            "document", "pages", "skipped", "tables", "chunks", "seconds"
+        )?;
+    }
+    let (mut pages, mut chunks) = (0, 0);
+    for (source, summary) in summaries {
+        match summary {
+            Ok(summary) => {
+                failed |= matches!(summary.outcome, Outcome::Failed { .. } | Outcome::Empty);
+                pages += summary.pages;
+                chunks += summary.chunks;
+                if json {
+                    writeln!(out, "{}", serde_json::to_string(summary)?)?;
+                } else {
+                    let name: String = shown(source).chars().take(34).collect();
+                    let seconds = summary.milliseconds as f64 / 1000.0;
+                    writeln!(
+                        out,
+                        "{name:<34} {:>6} {:>7} {:>7} {:>7} {seconds:>8.1}  {}",
+                        summary.pages,
+                        summary.skipped,
+                        summary.tables,
+                        summary.chunks,
+                        told(&summary.outcome)
+                    )?;
+                }
+            }
+            Err(error) => {
+                failed = true;
+                let why = crate::told(error);
+                if json {
+                    writeln!(out, "{}", serde_json::json!({ "source": source, "error": why }))?;
+                } else {
+                    writeln!(out, "{:<34} FAILED: {}", shown(source), printable(&why))?;
+                }
+            }
+        }
+    }
+    if !json {
+        writeln!(
+            out,
+            "\n{} documents, {pages} pages, {chunks} chunks. `ibid documents show NAME` tells what was read of each page.",
+            summaries.len()
+        )?;
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}

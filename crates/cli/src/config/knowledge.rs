@@ -1,0 +1,117 @@
+//! The settings of documents: where they are kept, how they are read, how they are loaded.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use ibid_knowledge::ChunkSize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where documents are kept.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct StoreConfig {
+    /// A folder, or a URL such as s3://bucket/folder. Without it, the folder `store` in the data folder.
+    pub(crate) place: Option<String>,
+    /// The address of the object storage, if it is not Amazon's.
+    pub(crate) endpoint: Option<String>,
+    /// Its region.
+    pub(crate) region: Option<String>,
+    /// Whether it may be spoken to without encryption, as on this machine.
+    pub(crate) allow_http: bool,
+    /// The environment variable that holds the name of the key; without it, what the machine is set up with.
+    pub(crate) access_key_env: Option<String>,
+    /// The environment variable that holds the key itself.
+    pub(crate) secret_key_env: Option<String>,
+}
+
+impl StoreConfig {
+    /// As the object storage wants it.
+    pub(crate) fn options(&self) -> HashMap<String, String> {
+        let variable = |name: &Option<String>| name.as_ref().and_then(|name| std::env::var(name).ok());
+        let given = [
+            ("aws_endpoint", self.endpoint.clone()),
+            ("aws_region", self.region.clone()),
+            ("allow_http", self.allow_http.then(|| "true".to_owned())),
+            ("aws_access_key_id", variable(&self.access_key_env)),
+            ("aws_secret_access_key", variable(&self.secret_key_env)),
+        ];
+        given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    }
+}
+
+/// How documents are read and loaded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct IngestConfig {
+    /// The library that reads PDFs, libpdfium.so. Without it, the one in the models folder or of the system.
+    pub(crate) pdfium: Option<PathBuf>,
+    /// The languages of scanned pages, as tesseract names them, such as eng+spa. Empty: they are not read.
+    pub(crate) recognition: String,
+    /// Memory for reading one document, in megabytes.
+    pub(crate) memory_mb: u64,
+    /// The most characters of a chunk.
+    pub(crate) chunk_characters: usize,
+    /// How many characters two neighbouring chunks share.
+    pub(crate) chunk_overlap: usize,
+    /// A page with fewer characters has no content.
+    pub(crate) least_characters: usize,
+    /// The largest file, in megabytes.
+    pub(crate) largest_mb: u64,
+    /// How many documents are loaded at once.
+    pub(crate) at_once: usize,
+    /// The hosts from which documents may be fetched.
+    pub(crate) hosts: Vec<String>,
+    /// Which words in a file name tell its type, such as "chapter hts = hts_schedule"; the first row that fits.
+    pub(crate) types: Vec<String>,
+}
+
+impl Default for IngestConfig {
+    fn default() -> Self {
+        let size = ChunkSize::default();
+        let types = [
+            "chapter hts = hts_schedule",
+            "tariff 301 = section301_tariff",
+            "import cbp = cbp_guide",
+            "govpub = gov_publication",
+            "fda fcc doe = agency_regulation",
+        ];
+        Self {
+            pdfium: None,
+            recognition: "eng+spa".to_owned(),
+            memory_mb: 1024,
+            chunk_characters: size.characters,
+            chunk_overlap: size.overlap,
+            least_characters: 100,
+            largest_mb: 200,
+            at_once: 2,
+            hosts: Vec::new(),
+            types: types.map(str::to_owned).to_vec(),
+        }
+    }
+}
+
+impl IngestConfig {
+    /// The type of a document, by its file name.
+    pub(crate) fn kind_of(&self, name: &str) -> String {
+        let name = name.to_lowercase();
+        let rows = self.types.iter().filter_map(|row| row.split_once('='));
+        let fits = |words: &str| words.split_whitespace().any(|word| name.contains(&word.to_lowercase()));
+        let found = rows.into_iter().find(|(words, _)| fits(words)).map(|(_, kind)| kind.trim().to_owned());
+        found.unwrap_or_else(|| "general".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_file_tells_its_type() {
+        let config = IngestConfig::default();
+        assert_eq!(config.kind_of("Chapter_85.pdf"), "hts_schedule");
+        assert_eq!(config.kind_of("Tariff_List_09.17.18.pdf"), "section301_tariff");
+        assert_eq!(config.kind_of("FDA-lasers.html"), "agency_regulation");
+        assert_eq!(config.kind_of("handbook.pdf"), "general");
+    }
+}

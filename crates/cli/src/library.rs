@@ -1,0 +1,110 @@
+//! Puts the store, the reader and the search together from the configuration.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use ibid_core::model::{Caller, Embedder};
+use ibid_egress::{Egress, Host, Limits as EgressLimits, Rules};
+use ibid_knowledge::{Download, Ingestion, Search, Store};
+use ibid_reading::{Limits, Reader};
+
+use crate::config::Config;
+use crate::parts::{NO_EMBEDDING, Parts};
+
+/// What helps where PDFs cannot be read.
+pub(crate) const NO_PDFIUM: &str = "PDFs cannot be read without the library PDFium: take libpdfium.so out of the Python package \
+     pypdfium2 or of a release of pdfium-binaries, and set `ingest.pdfium` to the file";
+
+/// What the library is called on this kind of machine.
+const PDFIUM: &str = if cfg!(target_os = "macos") { "libpdfium.dylib" } else { "libpdfium.so" };
+
+/// The documents and what reads and finds them.
+pub(crate) struct Library<'a> {
+    config: &'a Config,
+    parts: Parts<'a>,
+    pub(crate) store: Arc<Store>,
+    embedder: Arc<dyn Embedder>,
+}
+
+impl<'a> Library<'a> {
+    /// Opens the store with the embedding model.
+    pub(crate) async fn open(config: &'a Config, caller: &Caller) -> anyhow::Result<Self> {
+        let parts = Parts::new(config)?;
+        let Some(embedder) = parts.embedder(caller).await? else { bail!(NO_EMBEDDING) };
+        let place = config.store_place();
+        let store = Store::open(&place, config.store.options(), embedder.name(), embedder.dimensions())
+            .await
+            .with_context(|| format!("the store at {place} cannot be opened"))?;
+        Ok(Self { config, parts, store: Arc::new(store), embedder })
+    }
+
+    /// Finds what the documents say.
+    pub(crate) fn search(&self) -> anyhow::Result<Search> {
+        Ok(Search::new(self.store.clone(), self.embedder.clone()).with_reranker(self.parts.reranker()?))
+    }
+
+    /// Loads documents.
+    pub(crate) fn ingestion(&self) -> anyhow::Result<Ingestion> {
+        let ingestion = Ingestion::new(self.store.clone(), self.embedder.clone(), reader(self.config)?);
+        if self.config.ingest.hosts.is_empty() {
+            return Ok(ingestion);
+        }
+        let hosts: Vec<Host> = self
+            .config
+            .ingest
+            .hosts
+            .iter()
+            .map(|host| host.parse())
+            .collect::<Result<_, _>>()
+            .context("in `ingest.hosts`")?;
+        let limits =
+            EgressLimits { body_bytes: self.config.ingest.largest_mb << 20, ..EgressLimits::default() };
+        Ok(ingestion.downloading(Download::new(Egress::new(Rules::only(hosts), limits)?)))
+    }
+}
+
+/// Reads documents, each in a process of this program.
+fn reader(config: &Config) -> anyhow::Result<Reader> {
+    let program = std::env::current_exe().context("this program cannot find itself")?;
+    let limits = Limits { memory: config.ingest.memory_mb << 20, ..Limits::default() };
+    let mut reader = Reader::new(program, [crate::READ]).within(limits);
+    if let Some(library) = pdfium(config) {
+        reader = reader.with_pdfium(library);
+    }
+    if let Some(languages) = recognition(config) {
+        reader = reader.with_recognition(languages);
+    }
+    Ok(reader)
+}
+
+/// PDFium, from where the configuration says or where it is usually found.
+pub(crate) fn pdfium(config: &Config) -> Option<PathBuf> {
+    if config.ingest.pdfium.is_some() {
+        return config.ingest.pdfium.clone();
+    }
+    let models = config.models_folder();
+    let folders = [models.join("pdfium"), models].into_iter().chain(
+        [
+            "/usr/local/lib",
+            "/usr/lib",
+            "/usr/lib/x86_64-linux-gnu",
+            "/usr/lib/aarch64-linux-gnu",
+            "/opt/homebrew/lib",
+        ]
+        .map(PathBuf::from),
+    );
+    folders.map(|folder| folder.join(PDFIUM)).find(|path| path.is_file())
+}
+
+/// The languages in which scanned pages are read: those that are configured and installed.
+pub(crate) fn recognition(config: &Config) -> Option<String> {
+    if config.ingest.recognition.is_empty() {
+        return None;
+    }
+    let output = std::process::Command::new("tesseract").arg("--list-langs").output().ok()?;
+    let listed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let installed = |language: &&str| listed.lines().any(|line| line.trim() == *language);
+    let languages: Vec<&str> = config.ingest.recognition.split('+').filter(installed).collect();
+    (!languages.is_empty()).then(|| languages.join("+"))
+}

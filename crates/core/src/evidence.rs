@@ -1,0 +1,121 @@
+//! What documents say to a question, and the port through which it is asked.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use crate::{Corpus, Scope};
+
+/// Names a document: the same tenant, corpus and key always give the same name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct DocumentId(pub String);
+
+impl std::fmt::Display for DocumentId {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// A part of a page, in points from its upper left corner.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Place {
+    /// Left, top, right, bottom.
+    pub sides: [f32; 4],
+}
+
+/// A piece of a document that may answer a question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Passage {
+    /// Which document it is from.
+    pub document: DocumentId,
+    /// Which version of that document: the SHA-256 of its content.
+    pub version: String,
+    /// The corpus of that document.
+    pub corpus: Corpus,
+    /// The title of that document.
+    pub title: String,
+    /// Its file or URL.
+    pub source: String,
+    /// Its type, such as `hts_schedule`.
+    pub kind: String,
+    /// Its language, as ISO 639-1 has it; empty if unknown.
+    pub language: String,
+    /// The page, from 1.
+    pub page: u32,
+    /// The first and last chunk of the document that it holds, counted from 0.
+    pub chunks: (u32, u32),
+    /// The headings over it, from the highest.
+    pub path: Vec<String>,
+    /// What it says.
+    pub text: String,
+    /// Where on the page it stands.
+    pub places: Vec<Place>,
+    /// How well it fits the question; greater is better. Only scores of one answer compare.
+    pub score: f32,
+}
+
+/// What to look for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// The question, and other ways to put it.
+    pub phrasings: Vec<String>,
+    /// How many passages at most.
+    pub top: usize,
+    /// How many chunks before and after each hit come along.
+    pub neighbours: u32,
+    /// Only documents of these types; empty means all.
+    pub kinds: Vec<String>,
+    /// Only these documents; empty means all.
+    pub documents: Vec<DocumentId>,
+    /// Only documents in these languages; empty means all.
+    pub languages: Vec<String>,
+    /// Documents whose beginning comes along, so that a reader knows what they are about.
+    pub introduce: Vec<DocumentId>,
+    /// Whether a reranker, if there is one, has the last word.
+    pub rerank: bool,
+}
+
+impl Question {
+    /// A question put in one way, with the usual options.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            phrasings: vec![text.into()],
+            top: 5,
+            neighbours: 1,
+            kinds: Vec::new(),
+            documents: Vec::new(),
+            languages: Vec::new(),
+            introduce: Vec::new(),
+            rerank: true,
+        }
+    }
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// The beginnings of documents that were asked for.
+    pub introductions: Vec<Passage>,
+    /// Passages, the best first.
+    pub passages: Vec<Passage>,
+}
+
+/// Why nothing could be looked for.
+#[derive(Debug, thiserror::Error)]
+#[error("the documents cannot be searched: {message}")]
+pub struct EvidenceError {
+    /// What happened, and what to do.
+    pub message: String,
+    /// Whether it may work if it is tried again.
+    pub may_pass: bool,
+}
+
+/// Finds what documents say.
+#[async_trait]
+pub trait Index: Send + Sync {
+    /// The passages that fit a question best, of those that the scope may see.
+    ///
+    /// # Errors
+    /// Fails when the store or the embedding model cannot be reached.
+    async fn retrieve(&self, scope: &Scope, question: &Question) -> Result<Evidence, EvidenceError>;
+}

@@ -1,0 +1,197 @@
+//! From pages to chunks: pieces small enough to be found and cited, which never cut a row of a table.
+
+use ibid_reading::page::{Block, Line, Page, Rect, Row, Table};
+use serde::{Deserialize, Serialize};
+use text_splitter::{ChunkConfig, TextSplitter};
+
+/// How long chunks are.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ChunkSize {
+    /// The most characters of a chunk. A row of a table that is longer stays whole.
+    pub characters: usize,
+    /// How many characters two neighbouring chunks of prose share.
+    pub overlap: usize,
+}
+
+impl Default for ChunkSize {
+    fn default() -> Self {
+        Self { characters: 1200, overlap: 200 }
+    }
+}
+
+/// A piece of a document.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Chunk {
+    /// The page that it stands on, from 1.
+    pub page: u32,
+    /// The headings over it, and the rows that govern its first row.
+    pub path: Vec<String>,
+    /// What it says.
+    pub text: String,
+    /// The codes of its rows.
+    pub codes: Vec<String>,
+    /// Where it stands on its page.
+    pub places: Vec<Rect>,
+    /// Whether it holds rows of a table.
+    pub is_table: bool,
+}
+
+impl Chunk {
+    /// What is embedded and searched: the path and the text.
+    pub fn whole(&self) -> String {
+        if self.path.is_empty() {
+            self.text.clone()
+        } else {
+            format!("{}\n{}", self.path.join(" > "), self.text)
+        }
+    }
+}
+
+/// The chunks of a document whose pages were completed together.
+pub(crate) fn chunks(pages: &[Page], size: ChunkSize) -> Vec<Chunk> {
+    let mut chunker = Chunker { size, headings: Vec::new(), chunks: Vec::new(), section: Section::default() };
+    for page in pages.iter().filter(|page| page.skipped.is_none()) {
+        for block in &page.blocks {
+            match block {
+                Block::Heading { level, lines } => chunker.heading(*level, lines, page.number),
+                Block::Text { lines } => chunker.section.paragraph(lines),
+                Block::Table(table) => {
+                    chunker.close(page.number);
+                    chunker.table(table, page.number);
+                }
+            }
+        }
+        chunker.close(page.number);
+    }
+    chunker.chunks
+}
+
+/// Paragraphs under one heading on one page.
+#[derive(Default)]
+struct Section {
+    text: String,
+    /// Where each line begins in the text, and its place.
+    lines: Vec<(usize, Option<Rect>)>,
+}
+
+impl Section {
+    fn paragraph(&mut self, lines: &[Line]) {
+        for (index, line) in lines.iter().enumerate() {
+            if !self.text.is_empty() {
+                // Lines that have a place were broken by a page's width, others by their writer.
+                self.text.push_str(match (index, line.place) {
+                    (0, _) => "\n\n",
+                    (_, Some(_)) => " ",
+                    (_, None) => "\n",
+                });
+            }
+            self.lines.push((self.text.len(), line.place));
+            self.text.push_str(&line.text);
+        }
+    }
+
+    fn places(&self, from: usize, to: usize) -> Vec<Rect> {
+        let ends = self.lines.iter().skip(1).map(|(start, _)| *start).chain([usize::MAX]);
+        let lines = self.lines.iter().zip(ends).filter(|((start, _), end)| *start < to && *end > from);
+        lines.filter_map(|((_, place), _)| *place).collect()
+    }
+}
+
+struct Chunker {
+    size: ChunkSize,
+    headings: Vec<(u8, String)>,
+    chunks: Vec<Chunk>,
+    section: Section,
+}
+
+impl Chunker {
+    fn heading(&mut self, level: u8, lines: &[Line], page: u32) {
+        self.close(page);
+        let text = lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join(" ");
+        while self.headings.last().is_some_and(|(last, _)| *last >= level) {
+            self.headings.pop();
+        }
+        self.headings.push((level, text));
+        // A heading is also text: it can be found and shown where it stands.
+        self.section.paragraph(lines);
+    }
+
+    fn path(&self) -> Vec<String> {
+        self.headings.iter().map(|(_, heading)| heading.clone()).collect()
+    }
+
+    /// Cuts the section into chunks.
+    fn close(&mut self, page: u32) {
+        let section = std::mem::take(&mut self.section);
+        if section.text.trim().is_empty() {
+            return;
+        }
+        let most = self.size.characters.max(1);
+        let overlap = self.size.overlap.min(most - 1);
+        let config = ChunkConfig::new(most).with_overlap(overlap).unwrap_or_else(|_| ChunkConfig::new(most));
+        for (start, text) in TextSplitter::new(config).chunk_indices(&section.text) {
+            let places = section.places(start, start + text.len());
+            self.chunks.push(Chunk {
+                page,
+                path: self.path(),
+                text: text.to_owned(),
+                places,
+                ..Chunk::default()
+            });
+        }
+    }
+
+    fn table(&mut self, table: &Table, page: u32) {
+        let heads = table.heads.min(table.rows.len());
+        let names = header(table);
+        let mut rows: Vec<&Row> = Vec::new();
+        let mut length = names.len();
+        let outermost = table.rows[heads..].iter().filter_map(|row| row.depth).fold(f32::MAX, f32::min);
+        for row in table.rows[heads..].iter().filter(|row| !row.repeated) {
+            let rendered = render(row).len() + 1;
+            let full = length + rendered > self.size.characters;
+            let fresh =
+                row.depth.is_some_and(|depth| depth <= outermost + 2.0) && length * 2 > self.size.characters;
+            if !rows.is_empty() && (full || fresh) {
+                self.rows(&names, &rows, page);
+                rows.clear();
+                length = names.len();
+            }
+            length += rendered;
+            rows.push(row);
+        }
+        self.rows(&names, &rows, page);
+    }
+
+    fn rows(&mut self, names: &str, rows: &[&Row], page: u32) {
+        let Some(first) = rows.first() else { return };
+        let body: Vec<String> = rows.iter().map(|row| render(row)).filter(|row| !row.is_empty()).collect();
+        if body.is_empty() {
+            return;
+        }
+        let text = if names.is_empty() { body.join("\n") } else { format!("{names}\n{}", body.join("\n")) };
+        let path = self.path().into_iter().chain(first.path.iter().cloned()).collect();
+        self.chunks.push(Chunk {
+            page,
+            path,
+            text,
+            codes: rows.iter().filter_map(|row| row.code.clone()).collect(),
+            places: rows.iter().filter_map(|row| row.place).collect(),
+            is_table: true,
+        });
+    }
+}
+
+fn header(table: &Table) -> String {
+    if table.columns.iter().all(String::is_empty) { String::new() } else { table.columns.join(" | ") }
+}
+
+/// A row on one line. Its whole code stands in place of the part that its first cell has.
+fn render(row: &Row) -> String {
+    let mut cells: Vec<String> =
+        row.cells.iter().map(|cell| cell.as_deref().unwrap_or_default().replace(['\n', '|'], " ")).collect();
+    if let (Some(code), Some(first)) = (&row.code, cells.first_mut()) {
+        first.clone_from(code);
+    }
+    if cells.iter().all(String::is_empty) { String::new() } else { cells.join(" | ") }
+}

@@ -1,0 +1,135 @@
+//! The ledger: what was read of each document, page by page.
+
+use std::collections::BTreeSet;
+
+use ibid_core::evidence::DocumentId;
+use ibid_core::{Corpus, Label, Tenant};
+use ibid_reading::page::{Block, Page};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::ChunkSize;
+
+/// A document and what is known of it.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Document {
+    /// Its name.
+    pub id: DocumentId,
+    /// Whose it is.
+    pub tenant: Tenant,
+    /// The set that it belongs to.
+    pub corpus: Corpus,
+    /// What tells it apart in its corpus: a later document with the same key replaces it.
+    pub key: String,
+    /// Its file or URL.
+    pub source: String,
+    /// Its title.
+    pub title: String,
+    /// Its type, such as `hts_schedule`.
+    pub kind: String,
+    /// Its language, as ISO 639-1 has it; empty if unknown.
+    pub language: String,
+    /// Who may see it; empty means everybody at the tenant.
+    pub labels: BTreeSet<Label>,
+    /// How long its chunks are.
+    pub size: ChunkSize,
+    /// The SHA-256 of its content.
+    pub version: String,
+    /// The length of its content.
+    pub bytes: u64,
+    /// Where it stands.
+    pub status: Status,
+    /// Why it failed, or what is wrong with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// How many chunks it has.
+    pub chunks: u32,
+    /// How many tables.
+    pub tables: u32,
+    /// How long loading took, in milliseconds.
+    pub milliseconds: u64,
+    /// When it last changed, in milliseconds since 1970.
+    pub changed: u64,
+    /// Its pages.
+    pub pages: Vec<PageRecord>,
+}
+
+/// Where a document stands.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It is being loaded. What was there before it can be searched until it is ready.
+    Loading,
+    /// It can be searched.
+    Ready,
+    /// It was read, and there is nothing in it to search.
+    Empty,
+    /// It could not be read.
+    Failed,
+}
+
+impl Status {
+    /// As it is told.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Loading => "loading",
+            Self::Ready => "ready",
+            Self::Empty => "empty",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// What was read of one page.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct PageRecord {
+    /// Its number, from 1.
+    pub number: u32,
+    /// How it was read: text, table, scanned, empty or garbled.
+    pub kind: String,
+    /// Why it is left out of the search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+    /// How many characters were read.
+    pub characters: u32,
+    /// How many rows of tables.
+    #[serde(default)]
+    pub rows: u32,
+    /// How many chunks.
+    #[serde(default)]
+    pub chunks: u32,
+    /// What one should know of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
+}
+
+impl PageRecord {
+    /// What the ledger says of a page.
+    pub(crate) fn of(page: &Page, chunks: usize) -> Self {
+        let tables = page.blocks.iter().filter_map(|block| match block {
+            Block::Table(table) => Some(table.rows.len()),
+            _ => None,
+        });
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Self {
+            number: page.number,
+            kind: page.kind.name().to_owned(),
+            skipped: page.skipped.map(|skip| skip.name().to_owned()),
+            characters: count(page.text().chars().filter(|char| !char.is_whitespace()).count()),
+            rows: count(tables.sum()),
+            chunks: count(chunks),
+            remarks: page.remarks.clone(),
+        }
+    }
+}
+
+/// The name of the document with a key in a corpus.
+pub fn document_id(tenant: &Tenant, corpus: &Corpus, key: &str) -> DocumentId {
+    let hash = Sha256::digest(format!("{tenant}\n{corpus}\n{key}").as_bytes());
+    DocumentId(hash[..12].iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The SHA-256 of some bytes, as it is written.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,133 @@
+//! Loading a document: a graph whose every step, once done, is never done again.
+//!
+//! fetch → read (a step for each batch of pages) → cut → embed (a step for each batch of chunks) → commit.
+//! What a step finds lies staged in the store, named by the document and its version, so that any machine
+//! can go on; the step's record only refers to it.
+
+mod download;
+mod job;
+mod steps;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ibid_core::model::Embedder;
+use ibid_core::{Message, TurnInput};
+use ibid_graph::{
+    Begin, BuildError, END, Graph, NodeError, Program, RetryPolicy, Retryable, START, Terminal,
+};
+use ibid_reading::Reader;
+
+pub use self::download::Download;
+use self::job::Loading;
+pub use self::job::{Job, Outcome, Settings, Summary};
+use crate::{Error, Store};
+
+/// Loads documents into a store.
+#[derive(Clone)]
+pub struct Ingestion {
+    store: Arc<Store>,
+    embedder: Arc<dyn Embedder>,
+    reader: Reader,
+    download: Option<Download>,
+}
+
+impl Ingestion {
+    /// Loads with a reader and an embedding model.
+    pub fn new(store: Arc<Store>, embedder: Arc<dyn Embedder>, reader: Reader) -> Self {
+        Self { store, embedder, reader, download: None }
+    }
+
+    /// Loads from URLs too.
+    #[must_use]
+    pub fn downloading(mut self, download: Download) -> Self {
+        self.download = Some(download);
+        self
+    }
+
+    /// Keeps the content of a document that is about to be loaded, and says under which name.
+    ///
+    /// # Errors
+    /// Fails when the store cannot be written.
+    pub async fn keep(&self, bytes: &[u8]) -> Result<String, Error> {
+        let version = crate::document::sha256(bytes);
+        self.store.keep_original(&version, bytes).await?;
+        Ok(version)
+    }
+
+    /// The graph as a program for an engine: a [`Job`] as JSON in, a [`Summary`] as JSON out.
+    ///
+    /// # Errors
+    /// Fails when the graph is not sound, which a test would show.
+    pub fn program(&self) -> Result<Arc<dyn Program<TurnInput, Vec<Message>>>, BuildError> {
+        let begin = |input: TurnInput| {
+            let text = input.messages.first().map(|message| message.text.as_str()).unwrap_or_default();
+            let job = serde_json::from_str(text)
+                .map_err(|error| Begin::from(format!("this is no job: {error}")))?;
+            Ok(Loading::new(job))
+        };
+        let finish = |loading: &Loading| {
+            let summary = loading.summary();
+            serde_json::to_string(&summary).map(Message::assistant).into_iter().collect()
+        };
+        Ok(self.graph()?.program(begin, finish))
+    }
+
+    /// Loads a document here and now, without a journal: what is interrupted begins anew.
+    ///
+    /// # Errors
+    /// Fails when the store or the model fails for good. A document that cannot be read is no failure: the
+    /// summary says so.
+    pub async fn load(&self, job: Job) -> Result<Summary, Error> {
+        let unsound = |error: BuildError| Error::Damaged(error.to_string());
+        let loaded = self.graph().map_err(unsound)?.run(Loading::new(job)).await;
+        loaded.map(|loading| loading.summary()).map_err(|error| Error::Document(error.to_string()))
+    }
+
+    /// The graph.
+    fn graph(&self) -> Result<Graph<Loading>, BuildError> {
+        let node = |work: fn(Ingestion, Arc<Loading>, ibid_graph::Context) -> steps::Step| {
+            let ingestion = self.clone();
+            move |loading: Arc<Loading>, context: ibid_graph::Context| {
+                work(ingestion.clone(), loading, context)
+            }
+        };
+        let patience = RetryPolicy::times(4);
+        Graph::builder("ingestion")
+            .node("fetch", node(steps::fetch))
+            .node("read", node(steps::read))
+            .node("cut", node(steps::cut))
+            .node("embed", node(steps::embed))
+            .node("commit", node(steps::commit))
+            .edge(START, "fetch")
+            .branch("fetch", Loading::next, ["read", END])
+            .branch("read", Loading::next, ["read", "cut", "commit", END])
+            .branch("cut", Loading::next, ["embed", "commit", END])
+            .branch("embed", Loading::next, ["embed", "commit", END])
+            .edge("commit", END)
+            .at_most("read", 10_000, "cut")
+            .at_most("embed", 100_000, "commit")
+            .time_limit("fetch", Duration::from_secs(1800))
+            .time_limit("read", Duration::from_secs(7200))
+            .time_limit("cut", Duration::from_secs(1800))
+            .time_limit("embed", Duration::from_secs(7200))
+            .time_limit("commit", Duration::from_secs(1800))
+            .retry("fetch", patience)
+            .retry("read", patience)
+            .retry("cut", patience)
+            .retry("embed", patience)
+            .retry("commit", patience)
+            .build()
+    }
+}
+
+impl From<Error> for NodeError {
+    fn from(error: Error) -> Self {
+        let text = error.to_string();
+        if error.may_pass() {
+            Retryable::new(text).caused_by(error).into()
+        } else {
+            Terminal::new(text).caused_by(error).into()
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! The steps of loading a document.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ibid_core::model::{Caller, Purpose};
+use ibid_graph::{Context, NodeError, Terminal};
+use ibid_reading::page::{Block, Page};
+use ibid_reading::{kind_of, whole};
+use serde_json::json;
+
+use super::Ingestion;
+use super::job::{Batch, Change, Cut, Fetched, Loading, Outcome};
+use crate::chunk::{Chunk, chunks};
+use crate::document::{Document, PageRecord, Status};
+use crate::{Error, language};
+
+/// What a step comes to.
+pub(crate) type Step = Pin<Box<dyn Future<Output = Result<Change, NodeError>> + Send>>;
+
+/// So many pages are read in one step.
+const PAGES: u32 = 64;
+/// So many chunks are embedded in one step.
+const CHUNKS: usize = 256;
+
+/// Brings the content of the document, unless it is there already.
+pub(crate) fn fetch(ingestion: Ingestion, loading: Arc<Loading>, context: Context) -> Step {
+    Box::pin(async move {
+        let began = now();
+        let job = &loading.job;
+        let version = match &job.version {
+            Some(version) => version.clone(),
+            None => {
+                context.status(format!("fetching {}", job.source));
+                let download = ingestion.download.as_ref().ok_or_else(|| {
+                    Error::Document(format!(
+                        "{} cannot be fetched: no host is allowed in `ingest.hosts`",
+                        job.source
+                    ))
+                })?;
+                let fetched = context.cancel().run_until_cancelled(download.fetch(&job.source)).await;
+                match fetched {
+                    None => return Ok(ended(Outcome::Stopped, began)),
+                    Some(bytes) => ingestion.keep(&bytes?).await?,
+                }
+            }
+        };
+        let file = ingestion.store.original(&version).await?;
+        let bytes = tokio::fs::metadata(file.path())
+            .await
+            .map_err(Error::file("the original cannot be found"))?
+            .len();
+        let beginning = beginning(file.path()).await?;
+        let Some(kind) = kind_of(&job.source, &beginning) else {
+            let why = "it is none of the forms that can be read: PDF, Markdown, HTML, plain text".to_owned();
+            return fail(&ingestion, &loading, &version, bytes, began, why).await;
+        };
+        let scope = ibid_core::Scope::of(job.tenant.clone()).holding(job.settings.labels.iter().cloned());
+        let known = ingestion.store.document(&scope, &job.document()).await?;
+        if known.is_some_and(|known| is_same(&known, &loading, &version)) {
+            return Ok(ended(Outcome::Unchanged, began));
+        }
+        let fetched = Fetched { version, bytes, kind, began };
+        let draft = draft(&loading, &fetched, Status::Loading);
+        if let Some(other) = ingestion.store.with_content(&draft).await? {
+            return Ok(ended(Outcome::Duplicate { of: other.source }, began));
+        }
+        Ok(Change::Fetched(fetched))
+    })
+}
+
+async fn beginning(path: &std::path::Path) -> Result<Vec<u8>, Error> {
+    use tokio::io::AsyncReadExt;
+    let file = tokio::fs::File::open(path).await.map_err(Error::file("the original cannot be opened"))?;
+    let mut bytes = Vec::new();
+    file.take(4096).read_to_end(&mut bytes).await.map_err(Error::file("the original cannot be read"))?;
+    Ok(bytes)
+}
+
+/// Whether what is known was loaded from the same content in the same way.
+fn is_same(known: &Document, loading: &Loading, version: &str) -> bool {
+    let settings = &loading.job.settings;
+    known.status == Status::Ready
+        && known.version == version
+        && known.kind == settings.kind
+        && known.labels == settings.labels
+        && known.size == settings.size
+        && known.problem.is_none()
+        && settings.title.as_ref().is_none_or(|title| *title == known.title)
+        && settings.language.as_ref().is_none_or(|language| *language == known.language)
+}
+
+/// Reads the next pages.
+pub(crate) fn read(ingestion: Ingestion, loading: Arc<Loading>, context: Context) -> Step {
+    Box::pin(async move {
+        let fetched = fetched(&loading)?;
+        let first = loading.read.last().map_or(0, |batch| batch.end);
+        let file = ingestion.store.original(&fetched.version).await?;
+        let show = |page: &Page, count: u32| {
+            context.data("page", json!({ "page": page.number, "pages": count, "kind": page.kind.name() }));
+        };
+        let reading = ingestion.reader.read(file.path(), fetched.kind, first..first + PAGES, show);
+        let reading = match context.cancel().run_until_cancelled(reading).await {
+            None => return stop(&ingestion, &loading).await,
+            Some(Err(failure)) => {
+                let why = failure.to_string();
+                return fail(&ingestion, &loading, &fetched.version, fetched.bytes, fetched.began, why).await;
+            }
+            Some(Ok(reading)) => reading,
+        };
+        let bytes = serde_json::to_vec(&reading.pages).map_err(|error| Error::Damaged(error.to_string()))?;
+        ingestion.store.stage(&loading.work(), &pages_part(first), &bytes).await?;
+        let end = (first + PAGES).min(reading.count);
+        Ok(Change::Read(Batch { first, end, count: reading.count, title: reading.title }))
+    })
+}
+
+/// Looks at all pages together and cuts them into chunks.
+pub(crate) fn cut(ingestion: Ingestion, loading: Arc<Loading>, context: Context) -> Step {
+    Box::pin(async move {
+        context.status("cutting into chunks");
+        let fetched = fetched(&loading)?.clone();
+        let mut pages: Vec<Page> = Vec::new();
+        for batch in &loading.read {
+            let bytes = ingestion.store.staged(&loading.work(), &pages_part(batch.first)).await?;
+            let read: Vec<Page> =
+                serde_json::from_slice(&bytes).map_err(|error| Error::Damaged(error.to_string()))?;
+            pages.extend(read);
+        }
+        let settings = loading.job.settings.clone();
+        let (pages, chunks) = tokio::task::spawn_blocking(move || {
+            whole::complete(&mut pages, settings.least_characters);
+            let chunks = chunks(&pages, settings.size);
+            (pages, chunks)
+        })
+        .await
+        .map_err(|error| Terminal::new(format!("cutting failed: {error}")))?;
+        let mut document = draft(&loading, &fetched, Status::Loading);
+        describe(&mut document, &pages, &chunks);
+        let work = loading.work();
+        let skipped = document.pages.iter().filter(|page| page.skipped.is_some()).count();
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let cut = Cut {
+            parts: count(chunks.len().div_ceil(CHUNKS)),
+            chunks: count(chunks.len()),
+            skipped: count(skipped),
+            tables: document.tables,
+        };
+        for (part, chunks) in chunks.chunks(CHUNKS).enumerate() {
+            ingestion.store.stage(&work, &chunks_part(count(part)), &json_of(&chunks)?).await?;
+        }
+        ingestion.store.stage(&work, LEDGER, &json_of(&document)?).await?;
+        Ok(Change::Cut(cut))
+    })
+}
+
+/// What the pages and chunks say of a document.
+fn describe(document: &mut Document, pages: &[Page], chunks: &[Chunk]) {
+    let mut on_page: std::collections::HashMap<u32, usize> = std::collections::HashMap::new();
+    for chunk in chunks {
+        *on_page.entry(chunk.page).or_default() += 1;
+    }
+    document.pages = pages
+        .iter()
+        .map(|page| PageRecord::of(page, on_page.get(&page.number).copied().unwrap_or_default()))
+        .collect();
+    let tables = pages
+        .iter()
+        .flat_map(|page| &page.blocks)
+        .filter(|block| matches!(block, Block::Table(table) if !table.continues));
+    document.tables = u32::try_from(tables.count()).unwrap_or(u32::MAX);
+    document.chunks = u32::try_from(chunks.len()).unwrap_or(u32::MAX);
+    if document.language.is_empty() {
+        let text = chunks.iter().take(40).map(|chunk| chunk.text.as_str()).collect::<Vec<_>>().join("\n");
+        document.language = language::of(&text).unwrap_or_default().to_owned();
+    }
+}
+
+/// Gives the next chunks their vectors.
+pub(crate) fn embed(ingestion: Ingestion, loading: Arc<Loading>, context: Context) -> Step {
+    Box::pin(async move {
+        let part = loading.embedded;
+        let total = loading.cut.as_ref().map_or(0, |cut| cut.chunks);
+        let work = loading.work();
+        let chunks: Vec<Chunk> = staged(&ingestion, &work, &chunks_part(part)).await?;
+        let texts: Vec<String> = chunks.iter().map(Chunk::whole).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let caller = Caller::ingestion(loading.job.tenant.clone());
+        let embedded = ingestion.embedder.embed(&caller, Purpose::Passage, &texts);
+        let Some(vectors) = context.cancel().run_until_cancelled(embedded).await else {
+            return stop(&ingestion, &loading).await;
+        };
+        let vectors = vectors.map_err(Error::from)?.into_values();
+        let bytes: Vec<u8> = vectors.iter().flat_map(|value| value.to_le_bytes()).collect();
+        ingestion.store.stage(&work, &vectors_part(part), &bytes).await?;
+        let done = (part as usize * CHUNKS + chunks.len()).min(total as usize);
+        context.data("chunks", json!({ "chunks": done, "of": total }));
+        Ok(Change::Embedded(part + 1))
+    })
+}
+
+/// Puts the document in the place of the one that had its key, in one commit.
+pub(crate) fn commit(ingestion: Ingestion, loading: Arc<Loading>, context: Context) -> Step {
+    Box::pin(async move {
+        context.status("committing");
+        let fetched = fetched(&loading)?;
+        let work = loading.work();
+        let mut document: Document = staged(&ingestion, &work, LEDGER).await?;
+        let scope = ibid_core::Scope::of(document.tenant.clone()).holding(document.labels.iter().cloned());
+        let before = ingestion.store.document(&scope, &document.id).await?;
+        document.changed = now();
+        ingestion.store.record(&document).await?;
+        let mut all: Vec<Chunk> = Vec::new();
+        let mut vectors: Vec<f32> = Vec::new();
+        for part in 0..loading.cut.as_ref().map_or(0, |cut| cut.parts) {
+            all.extend(staged::<Vec<Chunk>>(&ingestion, &work, &chunks_part(part)).await?);
+            let bytes = ingestion.store.staged(&work, &vectors_part(part)).await?;
+            vectors.extend(
+                bytes
+                    .chunks_exact(4)
+                    .map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])),
+            );
+        }
+        ingestion.store.replace(&document, &all, vectors).await?;
+        document.status = if all.is_empty() { Status::Empty } else { Status::Ready };
+        document.milliseconds = now().saturating_sub(fetched.began);
+        document.changed = now();
+        ingestion.store.record(&document).await?;
+        if let Some(before) = before.filter(|before| before.version != document.version) {
+            ingestion.store.forget_original(&before.version).await?;
+        }
+        ingestion.store.unstage(&work).await?;
+        Ok(ended(if all.is_empty() { Outcome::Empty } else { Outcome::Loaded }, fetched.began))
+    })
+}
+
+const LEDGER: &str = "ledger.json";
+
+fn pages_part(first: u32) -> String {
+    format!("pages-{first:08}.json")
+}
+
+fn chunks_part(part: u32) -> String {
+    format!("chunks-{part:08}.json")
+}
+
+fn vectors_part(part: u32) -> String {
+    format!("vectors-{part:08}.f32")
+}
+
+fn json_of(value: &impl serde::Serialize) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(value).map_err(|error| Error::Damaged(error.to_string()))
+}
+
+async fn staged<T: serde::de::DeserializeOwned>(
+    ingestion: &Ingestion,
+    work: &str,
+    part: &str,
+) -> Result<T, Error> {
+    let bytes = ingestion.store.staged(work, part).await?;
+    serde_json::from_slice(&bytes).map_err(|error| Error::Damaged(error.to_string()))
+}
+
+fn fetched(loading: &Loading) -> Result<&Fetched, NodeError> {
+    loading.fetched.as_ref().ok_or_else(|| Terminal::new("the document was not fetched").into())
+}
+
+/// A first record of a document.
+fn draft(loading: &Loading, fetched: &Fetched, status: Status) -> Document {
+    let job = &loading.job;
+    let named = loading.read.last().and_then(|batch| batch.title.clone());
+    let file = job.source.rsplit(['/', '\\']).next().unwrap_or(&job.source).to_owned();
+    let title = job.settings.title.clone().or(named).unwrap_or(file);
+    Document {
+        id: job.document(),
+        tenant: job.tenant.clone(),
+        corpus: job.corpus.clone(),
+        key: job.key.clone(),
+        source: job.source.clone(),
+        title,
+        kind: job.settings.kind.clone(),
+        language: job.settings.language.clone().unwrap_or_default(),
+        labels: job.settings.labels.clone(),
+        size: job.settings.size,
+        version: fetched.version.clone(),
+        bytes: fetched.bytes,
+        status,
+        problem: None,
+        chunks: 0,
+        tables: 0,
+        milliseconds: 0,
+        changed: now(),
+        pages: Vec::new(),
+    }
+}
+
+/// Writes down that the document could not be read. One that was there before stays searchable.
+async fn fail(
+    ingestion: &Ingestion,
+    loading: &Loading,
+    version: &str,
+    bytes: u64,
+    began: u64,
+    why: String,
+) -> Result<Change, NodeError> {
+    let job = &loading.job;
+    let scope = ibid_core::Scope::of(job.tenant.clone()).holding(job.settings.labels.iter().cloned());
+    let before = ingestion
+        .store
+        .document(&scope, &job.document())
+        .await?
+        .filter(|before| before.status == Status::Ready);
+    let document = match before {
+        Some(mut before) => {
+            before.problem = Some(format!("a newer version could not be read: {why}"));
+            before
+        }
+        None => {
+            let fetched =
+                Fetched { version: version.to_owned(), bytes, kind: ibid_reading::Kind::Text, began };
+            Document { problem: Some(why.clone()), ..draft(loading, &fetched, Status::Failed) }
+        }
+    };
+    ingestion.store.record(&document).await?;
+    if document.version != version {
+        ingestion.store.forget_original(version).await?;
+    }
+    ingestion.store.unstage(&loading.work()).await?;
+    Ok(ended(Outcome::Failed { why }, began))
+}
+
+async fn stop(ingestion: &Ingestion, loading: &Loading) -> Result<Change, NodeError> {
+    ingestion.store.unstage(&loading.work()).await?;
+    if let Some(fetched) = &loading.fetched {
+        ingestion.store.forget_original(&fetched.version).await?;
+    }
+    Ok(ended(Outcome::Stopped, loading.fetched.as_ref().map_or_else(now, |fetched| fetched.began)))
+}
+
+fn ended(outcome: Outcome, began: u64) -> Change {
+    Change::Ended { outcome, milliseconds: now().saturating_sub(began) }
+}
+
+/// Milliseconds since 1970.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

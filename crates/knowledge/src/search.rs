@@ -1,0 +1,313 @@
+//! What documents say to a question.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::future::{try_join, try_join_all};
+use ibid_core::Scope;
+use ibid_core::evidence::{DocumentId, Evidence, EvidenceError, Index, Passage, Question};
+use ibid_core::model::{Caller, Embedder, Purpose, Reranker};
+use lance::dataset::Dataset;
+
+use crate::fuse::{Weight, best_of, fuse, sorted};
+use crate::store::{Effort, Hit, Store, chunk_id, question_filter};
+use crate::{Error, terms};
+
+/// So many hits of each search are fused.
+const CANDIDATES: usize = 50;
+/// So many of the fused hits, at least, are reranked.
+const RERANKED: usize = 20;
+/// So many phrasings of a question are searched.
+const MOST_PHRASINGS: usize = 5;
+/// So many chunks introduce a document.
+const INTRODUCTION: u32 = 3;
+/// Neighbouring chunks share at most so many bytes.
+const LONGEST_OVERLAP: usize = 600;
+
+/// Which searches are made. All are, except to measure one alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Way {
+    /// Keywords and vectors.
+    #[default]
+    Hybrid,
+    /// Keywords alone.
+    Keyword,
+    /// Vectors alone.
+    Vector,
+}
+
+/// Finds passages in a store.
+pub struct Search {
+    store: Arc<Store>,
+    embedder: Arc<dyn Embedder>,
+    reranker: Option<Arc<dyn Reranker>>,
+    languages: Vec<String>,
+    way: Way,
+    weight: Option<Weight>,
+}
+
+impl Search {
+    /// Searches a store with the model that filled it.
+    pub fn new(store: Arc<Store>, embedder: Arc<dyn Embedder>) -> Self {
+        let languages = vec!["en".to_owned(), "es".to_owned()];
+        Self { store, embedder, reranker: None, languages, way: Way::default(), weight: None }
+    }
+
+    /// Lets a cross-encoder have the last word.
+    #[must_use]
+    pub fn with_reranker(mut self, reranker: Option<Arc<dyn Reranker>>) -> Self {
+        self.reranker = reranker;
+        self
+    }
+
+    /// Takes questions as written in one of these languages.
+    #[must_use]
+    pub fn in_languages(mut self, languages: impl IntoIterator<Item = String>) -> Self {
+        self.languages = languages.into_iter().collect();
+        self
+    }
+
+    /// Searches in one way only.
+    #[must_use]
+    pub fn by(mut self, way: Way) -> Self {
+        self.way = way;
+        self
+    }
+
+    /// Weighs the two searches in the same way for every question.
+    #[must_use]
+    pub fn weighing(mut self, weight: Weight) -> Self {
+        self.weight = Some(weight);
+        self
+    }
+
+    /// The hits for a question, the best first, without neighbours and introductions.
+    ///
+    /// # Errors
+    /// Fails when the store or a model fails.
+    pub async fn hits(&self, scope: &Scope, question: &Question) -> Result<Vec<Passage>, Error> {
+        let (Some(dataset), Some(filter)) = (self.store.pinned().await?, question_filter(scope, question))
+        else {
+            return Ok(Vec::new());
+        };
+        let hits = self.ranked(&dataset, &filter, scope, question).await?;
+        Ok(hits.into_iter().map(|hit| hit.passage).collect())
+    }
+
+    async fn ranked(
+        &self,
+        dataset: &Arc<Dataset>,
+        filter: &str,
+        scope: &Scope,
+        question: &Question,
+    ) -> Result<Vec<Hit>, Error> {
+        let phrasings: Vec<&str> = question
+            .phrasings
+            .iter()
+            .map(String::as_str)
+            .filter(|text| !text.trim().is_empty())
+            .take(MOST_PHRASINGS)
+            .collect();
+        let Some(first) = phrasings.first() else { return Ok(Vec::new()) };
+        let caller = Caller::chat(scope.tenant().clone());
+        let vectors = match self.way {
+            Way::Keyword => None,
+            Way::Hybrid | Way::Vector => {
+                Some(self.embedder.embed(&caller, Purpose::Query, &phrasings).await?)
+            }
+        };
+        let wanted = CANDIDATES.max(question.top * 2);
+        let searches = phrasings.iter().enumerate().map(|(index, phrasing)| {
+            let vector = vectors.as_ref().and_then(|vectors| vectors.get(index)).map(<[f32]>::to_vec);
+            async move {
+                let terms = match self.way {
+                    Way::Vector => Vec::new(),
+                    Way::Hybrid | Way::Keyword => terms::of_question(phrasing, &self.languages),
+                };
+                let by_terms = Store::by_terms(dataset, filter, &terms, wanted);
+                let by_meaning = async {
+                    match vector {
+                        Some(vector) => {
+                            Store::by_meaning(dataset, filter, &vector, wanted, Effort::default()).await
+                        }
+                        None => Ok(Vec::new()),
+                    }
+                };
+                let (by_terms, by_meaning) = try_join(by_terms, by_meaning).await?;
+                let weight = match self.way {
+                    Way::Hybrid => self.weight.unwrap_or_else(|| Weight::of(phrasing)),
+                    Way::Keyword => Weight(1.0),
+                    Way::Vector => Weight(0.0),
+                };
+                Ok::<_, Error>(fuse(by_terms, by_meaning, weight))
+            }
+        });
+        let mut hits = without_copies(best_of(try_join_all(searches).await?));
+        if let Some(reranker) = self.reranker.as_ref().filter(|_| question.rerank && !hits.is_empty()) {
+            hits.truncate(RERANKED.max(question.top * 2));
+            let texts: Vec<String> = hits.iter().map(|hit| whole(&hit.passage)).collect();
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let scores = reranker.rerank(&caller, first, &texts).await?;
+            for (hit, score) in hits.iter_mut().zip(scores) {
+                hit.passage.score = score;
+            }
+            hits = sorted(hits);
+        }
+        hits.truncate(question.top);
+        Ok(hits)
+    }
+
+    async fn evidence(&self, scope: &Scope, question: &Question) -> Result<Evidence, Error> {
+        let (Some(dataset), Some(filter)) = (self.store.pinned().await?, question_filter(scope, question))
+        else {
+            return Ok(Evidence::default());
+        };
+        let hits = self.ranked(&dataset, &filter, scope, question).await?;
+        let Some(seen) = question_filter(scope, &Question::new("")) else { return Ok(Evidence::default()) };
+        let names =
+            beside(&hits, question.neighbours).chain(beginnings(&question.introduce)).collect::<HashSet<_>>();
+        let names: Vec<String> = names.into_iter().collect();
+        let around = Store::by_names(&dataset, &seen, &names).await?;
+        let around: HashMap<String, Passage> =
+            around.into_iter().map(|hit| (hit.id(), hit.passage)).collect();
+        let introductions = question.introduce.iter().filter_map(|document| {
+            let chunks = (0..INTRODUCTION).filter_map(|chunk| around.get(&chunk_id(&document.0, chunk)));
+            joined(chunks.cloned().collect())
+        });
+        Ok(Evidence {
+            introductions: introductions.collect(),
+            passages: with_neighbours(hits, &around, question.neighbours),
+        })
+    }
+}
+
+#[async_trait]
+impl Index for Search {
+    async fn retrieve(&self, scope: &Scope, question: &Question) -> Result<Evidence, EvidenceError> {
+        let found = self.evidence(scope, question).await;
+        found.map_err(|error| EvidenceError { may_pass: error.may_pass(), message: error.to_string() })
+    }
+}
+
+/// The path and the text of a passage.
+fn whole(passage: &Passage) -> String {
+    if passage.path.is_empty() {
+        passage.text.clone()
+    } else {
+        format!("{}\n{}", passage.path.join(" > "), passage.text)
+    }
+}
+
+/// The best of each text; copies say nothing new.
+fn without_copies(hits: Vec<Hit>) -> Vec<Hit> {
+    let mut seen = HashSet::new();
+    hits.into_iter().filter(|hit| seen.insert(hit.digest.clone())).collect()
+}
+
+/// The names of the chunks beside some hits.
+fn beside(hits: &[Hit], neighbours: u32) -> impl Iterator<Item = String> {
+    hits.iter().flat_map(move |hit| {
+        let (chunk, _) = hit.passage.chunks;
+        (chunk.saturating_sub(neighbours)..=chunk.saturating_add(neighbours))
+            .filter(move |near| *near != chunk)
+            .map(|near| chunk_id(&hit.passage.document.0, near))
+    })
+}
+
+fn beginnings(documents: &[DocumentId]) -> impl Iterator<Item = String> {
+    documents.iter().flat_map(|document| (0..INTRODUCTION).map(|chunk| chunk_id(&document.0, chunk)))
+}
+
+/// Hits with the chunks beside them. Hits that are neighbours of each other become one passage.
+fn with_neighbours(hits: Vec<Hit>, around: &HashMap<String, Passage>, neighbours: u32) -> Vec<Passage> {
+    let mut chunks: BTreeMap<(DocumentId, u32), Passage> = BTreeMap::new();
+    let mut anchors: Vec<(DocumentId, u32)> = Vec::new();
+    for hit in &hits {
+        let document = hit.passage.document.clone();
+        let (chunk, _) = hit.passage.chunks;
+        for near in chunk.saturating_sub(neighbours)..=chunk.saturating_add(neighbours) {
+            if let Some(passage) = around.get(&chunk_id(&document.0, near)) {
+                chunks.entry((document.clone(), near)).or_insert_with(|| passage.clone());
+            }
+        }
+        anchors.push((document, chunk));
+    }
+    for hit in hits {
+        chunks.insert((hit.passage.document.clone(), hit.passage.chunks.0), hit.passage);
+    }
+    let mut passages: Vec<Passage> = Vec::new();
+    let mut taken: HashSet<(DocumentId, u32)> = HashSet::new();
+    for (document, chunk) in anchors {
+        if taken.contains(&(document.clone(), chunk)) {
+            continue;
+        }
+        let has = |chunk: u32| {
+            chunks.contains_key(&(document.clone(), chunk)) && !taken.contains(&(document.clone(), chunk))
+        };
+        let mut first = chunk;
+        while first > 0 && has(first - 1) {
+            first -= 1;
+        }
+        let mut last = chunk;
+        while has(last.saturating_add(1)) {
+            last += 1;
+        }
+        let run: Vec<Passage> =
+            (first..=last).filter_map(|chunk| chunks.get(&(document.clone(), chunk)).cloned()).collect();
+        taken.extend((first..=last).map(|chunk| (document.clone(), chunk)));
+        let Some(anchor) = chunks.get(&(document, chunk)) else { continue };
+        if let Some(mut passage) = joined(run) {
+            // It is cited where the hit stands.
+            passage.page = anchor.page;
+            passage.path.clone_from(&anchor.path);
+            passage.places.clone_from(&anchor.places);
+            passage.score = anchor.score;
+            passages.push(passage);
+        }
+    }
+    passages
+}
+
+/// Chunks that follow each other as one passage, without what they share.
+fn joined(chunks: Vec<Passage>) -> Option<Passage> {
+    let mut chunks = chunks.into_iter();
+    let mut passage = chunks.next()?;
+    for next in chunks {
+        let rest = without_shared(&passage.text, &next.text);
+        if !rest.is_empty() {
+            passage.text.push('\n');
+            passage.text.push_str(rest);
+        }
+        passage.chunks.1 = next.chunks.1;
+        passage.score = passage.score.max(next.score);
+    }
+    Some(passage)
+}
+
+/// What a text adds to the one before it: not the overlap of prose, not the repeated header of a table.
+fn without_shared<'a>(before: &str, text: &'a str) -> &'a str {
+    if let (Some(header), Some((first, rest))) = (before.lines().next(), text.split_once('\n'))
+        && header == first
+        && header.contains(" | ")
+    {
+        return rest;
+    }
+    let longest = LONGEST_OVERLAP.min(text.len()).min(before.len());
+    let shared = (1..=longest)
+        .rev()
+        .find(|&length| text.is_char_boundary(length) && before.ends_with(&text[..length]));
+    shared.map_or(text, |length| text[length..].trim_start())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_join_without_what_they_share() {
+        assert_eq!(without_shared("one two three", "two three four"), "four");
+        assert_eq!(without_shared("one", "two"), "two");
+        assert_eq!(without_shared("Code | Rate\n1 | 2%", "Code | Rate\n2 | 3%"), "2 | 3%");
+    }
+}

@@ -1,0 +1,252 @@
+//! Whether a store is whole, and how to make it so.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use arrow_array::UInt32Array;
+use futures_util::TryStreamExt;
+use ibid_core::evidence::DocumentId;
+
+use super::{Store, rows};
+use crate::Error;
+use crate::document::Status;
+
+/// What was looked at, and what was found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// How many documents.
+    pub documents: usize,
+    /// How many chunks.
+    pub chunks: usize,
+    /// How many originals.
+    pub originals: usize,
+    /// What is wrong, in sentences.
+    pub problems: Vec<Problem>,
+}
+
+impl Report {
+    /// Whether nothing is wrong.
+    pub fn is_clean(&self) -> bool {
+        self.problems.is_empty()
+    }
+}
+
+/// Something wrong with a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// What it is.
+    pub what: String,
+    /// Whether it was repaired.
+    pub repaired: bool,
+}
+
+/// What the chunks say of a document.
+#[derive(Default)]
+struct Seen {
+    versions: BTreeSet<String>,
+    numbers: Vec<u32>,
+}
+
+impl Store {
+    /// Compares the chunks, the ledger and the originals, and repairs what it may. Documents that are being
+    /// loaded at this moment look unfinished: it is for quiet times.
+    ///
+    /// # Errors
+    /// Fails when the store cannot be read, or not be repaired.
+    pub async fn fsck(&self, repair: bool) -> Result<Report, Error> {
+        let mut report = Report::default();
+        let mut seen = self.seen(&mut report).await?;
+        let documents = self.ledger(None).await?;
+        report.documents = documents.len();
+        let mut versions = BTreeSet::new();
+        let mut names = BTreeSet::new();
+        for mut document in documents {
+            if !names.insert(document.id.clone()) {
+                report.say(format!("the ledger has {} twice", document.id), false);
+                continue;
+            }
+            let chunks = seen.remove(&document.id.0).unwrap_or_default();
+            let held = chunks.versions.contains(&document.version) && chunks.versions.len() == 1;
+            let count = u32::try_from(chunks.numbers.len()).unwrap_or(u32::MAX);
+            if chunks.versions.len() > 1 {
+                report.say(
+                    format!("{} has chunks of {} versions at once", document.source, chunks.versions.len()),
+                    false,
+                );
+            }
+            match document.status {
+                Status::Loading if held && document.chunks == count => {
+                    document.status = Status::Ready;
+                    self.settle(&mut report, repair, &document, "was loaded and not marked as ready").await?;
+                }
+                Status::Loading => {
+                    let what = "was left while it was being loaded; load it again";
+                    if repair {
+                        match chunks.versions.first() {
+                            // What was there before is still searched: the ledger says so again.
+                            Some(version) => {
+                                document.version.clone_from(version);
+                                document.chunks = count;
+                                document.status = Status::Ready;
+                            }
+                            None => document.status = Status::Failed,
+                        }
+                        document.problem = Some("loading was not finished".to_owned());
+                    }
+                    self.settle(&mut report, repair, &document, what).await?;
+                }
+                Status::Ready if !held || document.chunks != count => {
+                    let what = format!(
+                        "{} should have {} chunks of its version and has {count}; load it again",
+                        document.source, document.chunks
+                    );
+                    report.say(what, false);
+                }
+                Status::Empty | Status::Failed if count > 0 => {
+                    if repair {
+                        self.chunks.replace("document", &document.id.0, None).await?;
+                    }
+                    report.say(format!("{} holds nothing and had {count} chunks", document.source), repair);
+                }
+                _ => {}
+            }
+            if !gapless(&chunks.numbers) {
+                report
+                    .say(format!("the chunks of {} are not numbered without a gap", document.source), false);
+            }
+            versions.insert(document.version);
+        }
+        for (document, chunks) in seen {
+            if repair {
+                self.chunks.replace("document", &document, None).await?;
+            }
+            report.say(
+                format!(
+                    "{} chunks belong to {document}, which the ledger does not know",
+                    chunks.numbers.len()
+                ),
+                repair,
+            );
+        }
+        self.originals(&mut report, repair, &versions).await?;
+        Ok(report)
+    }
+
+    async fn settle(
+        &self,
+        report: &mut Report,
+        repair: bool,
+        document: &crate::Document,
+        what: &str,
+    ) -> Result<(), Error> {
+        if repair {
+            self.record(document).await?;
+        }
+        report.say(format!("{} {what}", document.source), repair);
+        Ok(())
+    }
+
+    async fn seen(&self, report: &mut Report) -> Result<BTreeMap<String, Seen>, Error> {
+        let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
+        let Some(dataset) = self.chunks.latest().await? else { return Ok(seen) };
+        let mut scan = dataset.scan();
+        scan.project(&["document", "version", "chunk"])?;
+        let mut batches = scan.try_into_stream().await?;
+        while let Some(batch) = batches.try_next().await? {
+            let (documents, versions) = (rows::texts(&batch, "document")?, rows::texts(&batch, "version")?);
+            let numbers: &UInt32Array = rows::column(&batch, "chunk")?;
+            report.chunks += batch.num_rows();
+            for row in 0..batch.num_rows() {
+                let of = seen.entry(documents.value(row).to_owned()).or_default();
+                of.versions.insert(versions.value(row).to_owned());
+                of.numbers.push(numbers.value(row));
+            }
+        }
+        Ok(seen)
+    }
+
+    async fn originals(
+        &self,
+        report: &mut Report,
+        repair: bool,
+        versions: &BTreeSet<String>,
+    ) -> Result<(), Error> {
+        let kept: BTreeSet<String> = self.place.list("originals").await?.into_iter().collect();
+        report.originals = kept.len();
+        for missing in versions.difference(&kept).filter(|version| !version.is_empty()) {
+            report.say(format!("the original {missing} is missing"), false);
+        }
+        for extra in kept.difference(versions) {
+            if repair {
+                self.place.remove(&super::original(extra)).await?;
+            }
+            report.say(format!("the original {extra} belongs to no document"), repair);
+        }
+        for work in self.place.list("staging").await? {
+            if repair {
+                self.place.remove(&format!("staging/{work}")).await?;
+            }
+            report.say(format!("{work} was left of unfinished work"), repair);
+        }
+        Ok(())
+    }
+
+    /// Everything that the store says of documents and chunks, in an order of its own, without times. Two
+    /// stores that were given the same documents say the same.
+    ///
+    /// # Errors
+    /// Fails when the store cannot be read.
+    pub async fn content(&self) -> Result<Vec<String>, Error> {
+        let mut lines = Vec::new();
+        for mut document in self.ledger(None).await? {
+            (document.changed, document.milliseconds) = (0, 0);
+            lines.push(serde_json::to_string(&document).map_err(|error| Error::Damaged(error.to_string()))?);
+        }
+        if let Some(dataset) = self.chunks.latest().await? {
+            let mut scan = dataset.scan();
+            scan.project(&["id", "version", "page", "path", "text", "places", "terms", "vector"])?;
+            let mut batches = scan.try_into_stream().await?;
+            while let Some(batch) = batches.try_next().await? {
+                let texts = ["id", "version", "path", "text", "places", "terms"]
+                    .map(|name| rows::texts(&batch, name));
+                let pages: &UInt32Array = rows::column(&batch, "page")?;
+                let vectors = rows::vectors(&batch)?;
+                let dimensions = vectors.len() / batch.num_rows().max(1);
+                for row in 0..batch.num_rows() {
+                    let mut line = String::new();
+                    for column in texts.iter().flatten() {
+                        line.push_str(column.value(row));
+                        line.push('\n');
+                    }
+                    let bytes: Vec<u8> = vectors[row * dimensions..][..dimensions]
+                        .iter()
+                        .flat_map(|value| value.to_le_bytes())
+                        .collect();
+                    lines.push(format!("{line}{}\n{}", pages.value(row), crate::document::sha256(&bytes)));
+                }
+            }
+        }
+        lines.sort();
+        Ok(lines)
+    }
+
+    /// What is searched of a document: its version and the number of its chunks.
+    ///
+    /// # Errors
+    /// Fails when the store cannot be read.
+    pub async fn searched(&self, document: &DocumentId) -> Result<Option<(String, usize)>, Error> {
+        let seen = self.seen(&mut Report::default()).await?;
+        Ok(seen.get(&document.0).and_then(|seen| Some((seen.versions.first()?.clone(), seen.numbers.len()))))
+    }
+}
+
+impl Report {
+    fn say(&mut self, what: String, repaired: bool) {
+        self.problems.push(Problem { what, repaired });
+    }
+}
+
+fn gapless(numbers: &[u32]) -> bool {
+    let mut numbers = numbers.to_vec();
+    numbers.sort_unstable();
+    numbers.iter().zip(0..).all(|(number, expected)| *number == expected)
+}

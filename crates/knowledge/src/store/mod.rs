@@ -1,0 +1,266 @@
+//! One store at one place: the chunks that are searched, the ledger of documents, the originals.
+//!
+//! Tables do not commit together. The version of a document in `chunks` is the truth; the ledger is
+//! written before, as loading, and after, as ready, and [`fsck`] settles what a crash left in between.
+
+mod filter;
+pub(crate) mod fsck;
+mod measure;
+mod place;
+mod rows;
+mod search;
+mod table;
+mod upkeep;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures_util::TryStreamExt;
+use ibid_core::Scope;
+use ibid_core::evidence::DocumentId;
+use lance::dataset::Dataset;
+use tokio::sync::OnceCell;
+
+pub(crate) use self::filter::of_question as question_filter;
+pub(crate) use self::place::LocalFile;
+use self::place::Place;
+pub(crate) use self::rows::{Hit, chunk_id};
+pub(crate) use self::search::Effort;
+use self::table::Table;
+use crate::Error;
+use crate::chunk::Chunk;
+use crate::document::{Document, Status};
+
+/// Where the table of chunks says which model made its vectors.
+const EMBEDDER: &str = "ibid.embedder";
+
+/// How a store keeps itself quick.
+#[derive(Clone, Copy, Debug)]
+pub struct Upkeep {
+    /// Above so many chunks, vectors are searched through an index; below, all of them are compared.
+    pub index_above: usize,
+    /// An index over so many parts is merged into one.
+    pub most_parts: usize,
+    /// A table of more fragments is compacted.
+    pub most_fragments: usize,
+}
+
+impl Default for Upkeep {
+    fn default() -> Self {
+        Self { index_above: 20_000, most_parts: 8, most_fragments: 64 }
+    }
+}
+
+/// A store.
+pub struct Store {
+    place: Place,
+    embedder: String,
+    dimensions: usize,
+    chunks: Table,
+    documents: Table,
+    upkeep: Upkeep,
+    /// Whether the model of the store was compared with the one that is used.
+    checked: OnceCell<()>,
+}
+
+impl Store {
+    /// Opens the store at a folder or URL, for vectors of one model. Options are those of object storage,
+    /// such as `endpoint` and `access_key_id`.
+    ///
+    /// # Errors
+    /// Fails when the place cannot be reached.
+    pub async fn open(
+        place: &str,
+        options: HashMap<String, String>,
+        embedder: impl Into<String>,
+        dimensions: usize,
+    ) -> Result<Self, Error> {
+        let place = Place::at(place, options).await?;
+        Ok(Self {
+            embedder: embedder.into(),
+            dimensions,
+            chunks: Table::new(&place, "chunks", rows::chunk_schema(dimensions)),
+            documents: Table::new(&place, "documents", rows::document_schema()),
+            upkeep: Upkeep::default(),
+            checked: OnceCell::new(),
+            place,
+        })
+    }
+
+    /// With other rules of upkeep.
+    #[must_use]
+    pub fn keeping(mut self, upkeep: Upkeep) -> Self {
+        self.upkeep = upkeep;
+        self
+    }
+
+    /// How many bytes its caches hold.
+    pub fn cached(&self) -> u64 {
+        self.place.cached()
+    }
+
+    /// The newest version of the chunks, or none if nothing was ever loaded. All reads of one turn use one.
+    pub(crate) async fn pinned(&self) -> Result<Option<Arc<Dataset>>, Error> {
+        let Some(dataset) = self.chunks.latest().await? else { return Ok(None) };
+        self.checked.get_or_try_init(|| async { self.same_model(&dataset) }).await?;
+        Ok(Some(dataset))
+    }
+
+    fn same_model(&self, dataset: &Dataset) -> Result<(), Error> {
+        match dataset.config().get(EMBEDDER) {
+            Some(stored) if *stored != self.embedder => {
+                Err(Error::OtherModel { stored: stored.clone(), asked: self.embedder.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes the table of chunks with its indexes, if there is none.
+    async fn prepare(&self) -> Result<(), Error> {
+        let (dataset, made) = self.chunks.made().await?;
+        self.same_model(&dataset)?;
+        if made || !dataset.config().contains_key(EMBEDDER) {
+            let mut dataset = dataset.as_ref().clone();
+            dataset.update_config([(EMBEDDER, self.embedder.as_str())]).await?;
+            self.index(&mut dataset).await?;
+            self.chunks.saw(Arc::new(dataset)).await;
+        }
+        Ok(())
+    }
+
+    /// Puts the chunks of a document, with their vectors one after the other, in the place of those that it
+    /// had, in one commit. The ledger is not told: that is for [`Ingestion`](crate::Ingestion).
+    ///
+    /// # Errors
+    /// Fails when the store cannot be written, or holds vectors of another model.
+    pub async fn replace(
+        &self,
+        document: &Document,
+        chunks: &[Chunk],
+        vectors: Vec<f32>,
+    ) -> Result<(), Error> {
+        self.prepare().await?;
+        let rows = rows::chunk_rows(document, chunks, vectors, self.dimensions)?;
+        self.chunks.replace("document", &document.id.0, Some(rows)).await
+    }
+
+    /// Writes what is known of a document.
+    pub(crate) async fn record(&self, document: &Document) -> Result<(), Error> {
+        self.documents.replace("document", &document.id.0, Some(rows::document_row(document)?)).await
+    }
+
+    /// The documents that a scope may see, by corpus and source.
+    ///
+    /// # Errors
+    /// Fails when the store cannot be read.
+    pub async fn documents(&self, scope: &Scope) -> Result<Vec<Document>, Error> {
+        let Some(filter) = filter::of_scope(scope) else { return Ok(Vec::new()) };
+        let mut documents = self.ledger(Some(filter)).await?;
+        documents.sort_by(|a, b| (&a.corpus, &a.source, &a.key).cmp(&(&b.corpus, &b.source, &b.key)));
+        Ok(documents)
+    }
+
+    /// One document, if the scope may see it.
+    ///
+    /// # Errors
+    /// Fails when the store cannot be read.
+    pub async fn document(&self, scope: &Scope, id: &DocumentId) -> Result<Option<Document>, Error> {
+        let Some(scoped) = filter::of_scope(scope) else { return Ok(None) };
+        let filter = format!("document = {} AND {scoped}", filter::quoted(&id.0));
+        Ok(self.ledger(Some(filter)).await?.into_iter().next())
+    }
+
+    /// The document of a corpus that has this content already, if there is one.
+    pub(crate) async fn with_content(&self, document: &Document) -> Result<Option<Document>, Error> {
+        let filter = format!(
+            "tenant = {} AND corpus = {} AND version = {}",
+            filter::quoted(document.tenant.as_str()),
+            filter::quoted(document.corpus.as_str()),
+            filter::quoted(&document.version)
+        );
+        let found = self.ledger(Some(filter)).await?;
+        Ok(found.into_iter().find(|found| found.id != document.id && found.status == Status::Ready))
+    }
+
+    async fn ledger(&self, filter: Option<String>) -> Result<Vec<Document>, Error> {
+        let Some(dataset) = self.documents.latest().await? else { return Ok(Vec::new()) };
+        let mut scan = dataset.scan();
+        scan.project(&["record"])?;
+        if let Some(filter) = filter {
+            scan.filter(&filter)?;
+        }
+        let mut documents = Vec::new();
+        let mut batches = scan.try_into_stream().await?;
+        while let Some(batch) = batches.try_next().await? {
+            for record in rows::texts(&batch, "record")?.iter().flatten() {
+                let document = serde_json::from_str(record).map_err(|error| {
+                    Error::Damaged(format!("a row of the ledger cannot be read: {error}"))
+                })?;
+                documents.push(document);
+            }
+        }
+        Ok(documents)
+    }
+
+    /// Deletes a document that the scope may see from everything that is searched, and its original if no
+    /// other document has it. Says whether there was one.
+    ///
+    /// # Errors
+    /// Fails when the store cannot be written. Doing it again goes on where it failed.
+    pub async fn delete(&self, scope: &Scope, id: &DocumentId) -> Result<bool, Error> {
+        let Some(document) = self.document(scope, id).await? else { return Ok(false) };
+        if self.chunks.latest().await?.is_some() {
+            self.chunks.replace("document", &id.0, None).await?;
+        }
+        self.documents.replace("document", &id.0, None).await?;
+        self.forget_original(&document.version).await?;
+        Ok(true)
+    }
+
+    /// Removes an original that no document has any more.
+    pub(crate) async fn forget_original(&self, version: &str) -> Result<(), Error> {
+        let others = self.ledger(Some(format!("version = {}", filter::quoted(version)))).await?;
+        if others.is_empty() && !version.is_empty() {
+            self.place.remove(&original(version)).await?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the content of a document.
+    pub(crate) async fn keep_original(&self, version: &str, bytes: &[u8]) -> Result<(), Error> {
+        let name = original(version);
+        if !self.place.has(&name).await? {
+            self.place.put(&name, bytes).await?;
+        }
+        Ok(())
+    }
+
+    /// The content of a document as a file.
+    pub(crate) async fn original(&self, version: &str) -> Result<LocalFile, Error> {
+        self.place.as_file(&original(version)).await
+    }
+
+    /// Keeps a part of the work on a document until it is done.
+    pub(crate) async fn stage(&self, work: &str, part: &str, bytes: &[u8]) -> Result<(), Error> {
+        self.place.put(&format!("staging/{work}/{part}"), bytes).await
+    }
+
+    /// A part of the work on a document.
+    pub(crate) async fn staged(&self, work: &str, part: &str) -> Result<bytes::Bytes, Error> {
+        let name = format!("staging/{work}/{part}");
+        self.place.get(&name).await?.ok_or_else(|| Error::Damaged(format!("the object {name} is missing")))
+    }
+
+    /// Forgets the work on a document.
+    pub(crate) async fn unstage(&self, work: &str) -> Result<(), Error> {
+        for part in self.place.list(&format!("staging/{work}")).await? {
+            self.place.remove(&format!("staging/{work}/{part}")).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The name of the object that holds a content.
+fn original(version: &str) -> String {
+    format!("originals/{version}")
+}

@@ -1,0 +1,241 @@
+//! Between Lance's columns and the nouns of this crate.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::types::Float32Type;
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, FixedSizeListArray, Float32Array, RecordBatch, StringArray, UInt32Array,
+    UInt64Array,
+};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use ibid_core::evidence::{DocumentId, Passage, Place};
+use sha2::{Digest, Sha256};
+
+use super::filter::EVERYBODY;
+use crate::Error;
+use crate::chunk::Chunk;
+use crate::document::Document;
+use crate::terms;
+
+/// The columns that a passage is made of.
+pub(crate) const PASSAGE: [&str; 14] = [
+    "document", "version", "corpus", "title", "source", "kind", "language", "page", "chunk", "path", "text",
+    "places", "digest", "tenant",
+];
+
+/// The columns of `chunks` for vectors of a length.
+pub(crate) fn chunk_schema(dimensions: usize) -> SchemaRef {
+    let text = |name: &str| Field::new(name, DataType::Utf8, false);
+    let number = |name: &str| Field::new(name, DataType::UInt32, false);
+    let item = Arc::new(Field::new("item", DataType::Float32, true));
+    let vector = DataType::FixedSizeList(item, i32::try_from(dimensions).unwrap_or(i32::MAX));
+    Arc::new(Schema::new(vec![
+        text("id"),
+        text("document"),
+        text("version"),
+        text("tenant"),
+        text("corpus"),
+        labels_field(),
+        text("kind"),
+        text("language"),
+        text("title"),
+        text("source"),
+        number("page"),
+        number("chunk"),
+        Field::new("is_table", DataType::Boolean, false),
+        text("path"),
+        text("text"),
+        text("places"),
+        text("digest"),
+        text("terms"),
+        Field::new("vector", vector, true),
+    ]))
+}
+
+/// The columns of `documents`, the ledger.
+pub(crate) fn document_schema() -> SchemaRef {
+    let text = |name: &str| Field::new(name, DataType::Utf8, false);
+    Arc::new(Schema::new(vec![
+        text("document"),
+        text("tenant"),
+        text("corpus"),
+        labels_field(),
+        text("version"),
+        Field::new("changed", DataType::UInt64, false),
+        text("record"),
+    ]))
+}
+
+fn labels_field() -> Field {
+    Field::new("labels", DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))), false)
+}
+
+fn labels(document: &Document, rows: usize) -> ArrayRef {
+    let mut builder = ListBuilder::new(StringBuilder::new());
+    for _ in 0..rows {
+        if document.labels.is_empty() {
+            builder.values().append_value(EVERYBODY);
+        }
+        for label in &document.labels {
+            builder.values().append_value(label.as_str());
+        }
+        builder.append(true);
+    }
+    Arc::new(builder.finish())
+}
+
+/// The name of a chunk.
+pub(crate) fn chunk_id(document: &str, chunk: u32) -> String {
+    format!("{document}/{chunk}")
+}
+
+/// The chunks of a document and their vectors as rows.
+pub(crate) fn chunk_rows(
+    document: &Document,
+    chunks: &[Chunk],
+    vectors: Vec<f32>,
+    dimensions: usize,
+) -> Result<RecordBatch, Error> {
+    let count = chunks.len();
+    let same = |value: &str| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(std::iter::repeat_n(value, count)))
+    };
+    let texts = |of: &dyn Fn(&Chunk) -> String| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(chunks.iter().map(of)))
+    };
+    let id = document.id.to_string();
+    let numbers = 0..u32::try_from(count).unwrap_or(u32::MAX);
+    let ids = numbers.clone().map(|chunk| chunk_id(&id, chunk));
+    let places = |chunk: &Chunk| {
+        let sides: Vec<[f32; 4]> =
+            chunk.places.iter().map(|place| [place.left, place.top, place.right, place.bottom]).collect();
+        serde_json::to_string(&sides).unwrap_or_default()
+    };
+    let size = i32::try_from(dimensions).unwrap_or(i32::MAX);
+    let item = Arc::new(Field::new("item", DataType::Float32, true));
+    let vectors = FixedSizeListArray::try_new(item, size, Arc::new(Float32Array::from(vectors)), None)
+        .map_err(|error| Error::Damaged(format!("the vectors do not fit: {error}")))?;
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(StringArray::from_iter_values(ids)),
+        same(&id),
+        same(&document.version),
+        same(document.tenant.as_str()),
+        same(document.corpus.as_str()),
+        labels(document, count),
+        same(&document.kind),
+        same(&document.language),
+        same(&document.title),
+        same(&document.source),
+        Arc::new(UInt32Array::from_iter_values(chunks.iter().map(|chunk| chunk.page))),
+        Arc::new(UInt32Array::from_iter_values(numbers)),
+        Arc::new(BooleanArray::from_iter(chunks.iter().map(|chunk| Some(chunk.is_table)))),
+        texts(&|chunk| serde_json::to_string(&chunk.path).unwrap_or_default()),
+        texts(&|chunk| chunk.text.clone()),
+        texts(&places),
+        texts(&|chunk| digest(&chunk.text)),
+        texts(&|chunk| terms::of_passage(&chunk.whole(), &document.language, &chunk.codes)),
+        Arc::new(vectors),
+    ];
+    RecordBatch::try_new(chunk_schema(dimensions), columns)
+        .map_err(|error| Error::Damaged(format!("the chunks do not fit: {error}")))
+}
+
+/// What tells texts apart, however they are spaced.
+fn digest(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let hash = Sha256::digest(words.join(" ").as_bytes());
+    hash[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A row of the ledger.
+pub(crate) fn document_row(document: &Document) -> Result<RecordBatch, Error> {
+    let one = |value: &str| -> ArrayRef { Arc::new(StringArray::from(vec![value])) };
+    let record = serde_json::to_string(document).map_err(|error| Error::Damaged(error.to_string()))?;
+    let columns: Vec<ArrayRef> = vec![
+        one(&document.id.to_string()),
+        one(document.tenant.as_str()),
+        one(document.corpus.as_str()),
+        labels(document, 1),
+        one(&document.version),
+        Arc::new(UInt64Array::from(vec![document.changed])),
+        one(&record),
+    ];
+    RecordBatch::try_new(document_schema(), columns)
+        .map_err(|error| Error::Damaged(format!("the ledger does not fit: {error}")))
+}
+
+/// A column of texts.
+pub(crate) fn texts<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a StringArray, Error> {
+    column(batch, name)
+}
+
+/// A column of a type.
+pub(crate) fn column<'a, T: 'static>(batch: &'a RecordBatch, name: &str) -> Result<&'a T, Error> {
+    let found = batch.column_by_name(name).and_then(|column| column.as_any().downcast_ref());
+    found.ok_or_else(|| Error::Damaged(format!("there is no column {name}")))
+}
+
+/// A chunk as it comes out of the store.
+#[derive(Clone, Debug)]
+pub(crate) struct Hit {
+    pub(crate) passage: Passage,
+    pub(crate) digest: String,
+}
+
+impl Hit {
+    /// The name of its chunk.
+    pub(crate) fn id(&self) -> String {
+        chunk_id(&self.passage.document.0, self.passage.chunks.0)
+    }
+}
+
+/// The rows of a search. `score` names the column that says how well they fit.
+pub(crate) fn hits(batch: &RecordBatch, score: Option<&str>) -> Result<Vec<Hit>, Error> {
+    let [document, version, corpus, title, source, kind, language, path, text, places, digest] = [
+        "document", "version", "corpus", "title", "source", "kind", "language", "path", "text", "places",
+        "digest",
+    ]
+    .map(|name| texts(batch, name));
+    let (document, version, corpus, title) = (document?, version?, corpus?, title?);
+    let (source, kind, language, path) = (source?, kind?, language?, path?);
+    let (text, places, digest) = (text?, places?, digest?);
+    let page: &UInt32Array = column(batch, "page")?;
+    let chunk: &UInt32Array = column(batch, "chunk")?;
+    let scores: Option<&Float32Array> = score.map(|score| column(batch, score)).transpose()?;
+    let mut hits = Vec::with_capacity(batch.num_rows());
+    for row in 0..batch.num_rows() {
+        let damaged =
+            |error: &dyn std::fmt::Display| Error::Damaged(format!("a row cannot be read: {error}"));
+        let sides: Vec<[f32; 4]> =
+            serde_json::from_str(places.value(row)).map_err(|error| damaged(&error))?;
+        hits.push(Hit {
+            passage: Passage {
+                document: DocumentId(document.value(row).to_owned()),
+                version: version.value(row).to_owned(),
+                corpus: corpus.value(row).parse().map_err(|error| damaged(&error))?,
+                title: title.value(row).to_owned(),
+                source: source.value(row).to_owned(),
+                kind: kind.value(row).to_owned(),
+                language: language.value(row).to_owned(),
+                page: page.value(row),
+                chunks: (chunk.value(row), chunk.value(row)),
+                path: serde_json::from_str(path.value(row)).map_err(|error| damaged(&error))?,
+                text: text.value(row).to_owned(),
+                places: sides.into_iter().map(|sides| Place { sides }).collect(),
+                score: scores.map_or(0.0, |scores| scores.value(row)),
+            },
+            digest: digest.value(row).to_owned(),
+        });
+    }
+    Ok(hits)
+}
+
+/// The vectors of some rows, one after the other.
+pub(crate) fn vectors(batch: &RecordBatch) -> Result<Vec<f32>, Error> {
+    let list: &FixedSizeListArray = column(batch, "vector")?;
+    let values = list.values().as_any().downcast_ref::<arrow_array::PrimitiveArray<Float32Type>>();
+    values
+        .map(|values| values.values().to_vec())
+        .ok_or_else(|| Error::Damaged("the vectors are of another type".to_owned()))
+}

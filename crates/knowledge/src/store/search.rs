@@ -1,0 +1,97 @@
+//! Searches over one version of the chunks.
+
+use std::sync::Arc;
+
+use arrow_array::Float32Array;
+use lance::dataset::Dataset;
+use lance_index::scalar::FullTextSearchQuery;
+use lance_index::scalar::inverted::query::MatchQuery;
+use lance_linalg::distance::DistanceType;
+
+use super::rows::{self, Hit, PASSAGE};
+use super::{Store, filter};
+use crate::Error;
+
+/// What the search through an index looks at, so that its recall is that of comparing all vectors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    /// How many partitions of the index.
+    pub(crate) probes: usize,
+    /// How many times the wanted number of rows is compared exactly at the end.
+    pub(crate) refine: u32,
+}
+
+impl Default for Effort {
+    fn default() -> Self {
+        Self { probes: 24, refine: 5 }
+    }
+}
+
+impl Store {
+    /// The chunks that share the most telling terms with a question.
+    pub(crate) async fn by_terms(
+        dataset: &Arc<Dataset>,
+        filter: &str,
+        terms: &[String],
+        top: usize,
+    ) -> Result<Vec<Hit>, Error> {
+        if terms.is_empty() || top == 0 {
+            return Ok(Vec::new());
+        }
+        let limit = Some(i64::try_from(top).unwrap_or(i64::MAX));
+        let query = MatchQuery::new(terms.join(" ")).with_column(Some("terms".to_owned()));
+        let mut scan = dataset.scan();
+        scan.full_text_search(FullTextSearchQuery::new_query(query.into()).limit(limit))?
+            .prefilter(true)
+            .filter(filter)?
+            .project(&with("_score"))?
+            .limit(limit, None)?;
+        rows::hits(&scan.try_into_batch().await?, Some("_score"))
+    }
+
+    /// The chunks whose vectors are nearest to that of a question; their scores are cosines.
+    pub(crate) async fn by_meaning(
+        dataset: &Arc<Dataset>,
+        filter: &str,
+        vector: &[f32],
+        top: usize,
+        effort: Effort,
+    ) -> Result<Vec<Hit>, Error> {
+        if top == 0 {
+            return Ok(Vec::new());
+        }
+        let vector = Float32Array::from(vector.to_vec());
+        let mut scan = dataset.scan();
+        scan.nearest("vector", &vector, top)?
+            .distance_metric(DistanceType::Cosine)
+            .nprobes(effort.probes)
+            .refine(effort.refine)
+            .prefilter(true)
+            .filter(filter)?
+            .project(&with("_distance"))?;
+        let mut hits = rows::hits(&scan.try_into_batch().await?, Some("_distance"))?;
+        for hit in &mut hits {
+            hit.passage.score = 1.0 - hit.passage.score;
+        }
+        Ok(hits)
+    }
+
+    /// Chunks by their names, of those that the filter lets through.
+    pub(crate) async fn by_names(
+        dataset: &Arc<Dataset>,
+        filter: &str,
+        names: &[String],
+    ) -> Result<Vec<Hit>, Error> {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let names: Vec<String> = names.iter().map(|name| filter::quoted(name)).collect();
+        let mut scan = dataset.scan();
+        scan.filter(&format!("id IN ({}) AND {filter}", names.join(", ")))?.project(&PASSAGE)?;
+        rows::hits(&scan.try_into_batch().await?, None)
+    }
+}
+
+fn with(score: &'static str) -> Vec<&'static str> {
+    PASSAGE.into_iter().chain([score]).collect()
+}

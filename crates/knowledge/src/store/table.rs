@@ -1,0 +1,195 @@
+//! A Lance table that is opened once, read at one version at a time, and written with retries.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow_array::{RecordBatch, RecordBatchIterator};
+use arrow_schema::{ArrowError, SchemaRef};
+use lance::dataset::builder::DatasetBuilder;
+use lance::dataset::transaction::{Operation, TransactionBuilder, UpdateMode};
+use lance::dataset::write::merge_insert::inserted_rows::{FilterType, KeyExistenceFilter};
+use lance::dataset::{CommitBuilder, Dataset, DeleteBuilder, InsertBuilder, WriteMode, WriteParams};
+use sha2::{Digest, Sha256};
+use tokio::sync::RwLock;
+
+use super::place::Place;
+use crate::Error;
+
+/// A commit that loses against others is tried again so often.
+const MOST_ATTEMPTS: u32 = 40;
+/// A reader looks for a newer version after this time; what this process writes it sees at once.
+const FRESH_FOR: Duration = Duration::from_millis(200);
+
+/// A table of the store.
+pub(crate) struct Table {
+    place: Place,
+    uri: String,
+    schema: SchemaRef,
+    opened: RwLock<Option<(Arc<Dataset>, Instant)>>,
+}
+
+impl Table {
+    pub(crate) fn new(place: &Place, name: &str, schema: SchemaRef) -> Self {
+        Self { place: place.clone(), uri: place.table(name), schema, opened: RwLock::default() }
+    }
+
+    /// The newest version, or none if the table was never written.
+    pub(crate) async fn latest(&self) -> Result<Option<Arc<Dataset>>, Error> {
+        if let Some((dataset, seen)) = self.opened.read().await.as_ref()
+            && seen.elapsed() < FRESH_FOR
+        {
+            return Ok(Some(dataset.clone()));
+        }
+        let mut opened = self.opened.write().await;
+        match opened.as_mut() {
+            Some((dataset, seen)) => {
+                if seen.elapsed() >= FRESH_FOR {
+                    if dataset.is_stale().await? {
+                        let mut newer = dataset.as_ref().clone();
+                        newer.checkout_latest().await?;
+                        *dataset = Arc::new(newer);
+                    }
+                    *seen = Instant::now();
+                }
+                Ok(Some(dataset.clone()))
+            }
+            None => {
+                let builder = DatasetBuilder::from_uri(&self.uri)
+                    .with_storage_options(self.place.options().clone())
+                    .with_session(self.place.session());
+                match builder.load().await {
+                    Ok(dataset) => {
+                        let dataset = Arc::new(dataset);
+                        *opened = Some((dataset.clone(), Instant::now()));
+                        Ok(Some(dataset))
+                    }
+                    Err(lance::Error::DatasetNotFound { .. } | lance::Error::NotFound { .. }) => Ok(None),
+                    Err(error) => Err(error.into()),
+                }
+            }
+        }
+    }
+
+    /// The newest version; an empty table is made if there is none. Returns whether it was made here.
+    pub(crate) async fn made(&self) -> Result<(Arc<Dataset>, bool), Error> {
+        if let Some(dataset) = self.latest().await? {
+            return Ok((dataset, false));
+        }
+        let none: Vec<Result<RecordBatch, ArrowError>> = Vec::new();
+        let params = WriteParams {
+            mode: WriteMode::Create,
+            store_params: Some(self.place.params()),
+            session: Some(self.place.session()),
+            ..WriteParams::default()
+        };
+        let reader = RecordBatchIterator::new(none, self.schema.clone());
+        match Dataset::write(reader, &self.uri, Some(params)).await {
+            Ok(dataset) => {
+                let dataset = Arc::new(dataset);
+                self.saw(dataset.clone()).await;
+                Ok((dataset, true))
+            }
+            // Another process was first.
+            Err(lance::Error::DatasetAlreadyExists { .. }) => {
+                let found = self.latest().await?;
+                found
+                    .map(|dataset| (dataset, false))
+                    .ok_or_else(|| Error::Damaged(format!("{} cannot be opened", self.uri)))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Remembers a version that this process wrote.
+    pub(crate) async fn saw(&self, dataset: Arc<Dataset>) {
+        let mut opened = self.opened.write().await;
+        if opened.as_ref().is_none_or(|(known, _)| known.version_id() < dataset.version_id()) {
+            *opened = Some((dataset, Instant::now()));
+        }
+    }
+
+    /// Puts rows in the place of all rows that have `value` in `column`, in one commit: whoever reads sees
+    /// either all of the old or all of the new ones. No rows means that the old ones are deleted.
+    pub(crate) async fn replace(
+        &self,
+        column: &str,
+        value: &str,
+        rows: Option<RecordBatch>,
+    ) -> Result<(), Error> {
+        let (mut dataset, _) = self.made().await?;
+        let field = dataset
+            .schema()
+            .field(column)
+            .map(|field| field.id)
+            .ok_or_else(|| Error::Damaged(format!("{} has no column {column}", self.uri)))?;
+        // Two writers that bring the same value for the first time touch no row in common; this tells them apart.
+        let mut key = [0; 8];
+        key.copy_from_slice(&Sha256::digest(value.as_bytes())[..8]);
+        let filter = FilterType::ExactSet(HashSet::from([u64::from_be_bytes(key)]));
+        let key = KeyExistenceFilter { field_ids: vec![field], filter };
+        let new_fragments = match rows.filter(|rows| rows.num_rows() > 0) {
+            None => Vec::new(),
+            Some(rows) => {
+                let params = WriteParams { mode: WriteMode::Append, ..WriteParams::default() };
+                let staged = InsertBuilder::new(dataset.clone())
+                    .with_params(&params)
+                    .execute_uncommitted(vec![rows])
+                    .await?;
+                match staged.operation {
+                    Operation::Append { fragments } => fragments,
+                    other => return Err(Error::Damaged(format!("writing gave {other} instead of new rows"))),
+                }
+            }
+        };
+        let mut attempt = 0;
+        loop {
+            let predicate = format!("{column} = {}", super::filter::quoted(value));
+            let staged = DeleteBuilder::new(dataset.clone(), predicate).execute_uncommitted().await?;
+            let Operation::Delete { updated_fragments, deleted_fragment_ids, .. } =
+                staged.transaction.operation
+            else {
+                return Err(Error::Damaged("deleting gave something else".to_owned()));
+            };
+            if updated_fragments.is_empty() && deleted_fragment_ids.is_empty() && new_fragments.is_empty() {
+                return Ok(());
+            }
+            let operation = Operation::Update {
+                removed_fragment_ids: deleted_fragment_ids,
+                updated_fragments,
+                new_fragments: new_fragments.clone(),
+                fields_modified: Vec::new(),
+                compacted_sstables: Vec::new(),
+                fields_for_preserving_frag_bitmap: dataset
+                    .schema()
+                    .fields_pre_order()
+                    .map(|field| field.id as u32)
+                    .collect(),
+                update_mode: Some(UpdateMode::RewriteRows),
+                inserted_rows_filter: Some(key.clone()),
+                updated_fragment_offsets: None,
+            };
+            let transaction = TransactionBuilder::new(dataset.version_id(), operation).build();
+            let mut commit = CommitBuilder::new(dataset.clone());
+            if let Some(rows) = staged.affected_rows {
+                commit = commit.with_affected_rows(rows);
+            }
+            match commit.execute(transaction).await {
+                Ok(newer) => {
+                    self.saw(Arc::new(newer)).await;
+                    return Ok(());
+                }
+                Err(lance::Error::RetryableCommitConflict { .. } | lance::Error::CommitConflict { .. })
+                    if attempt < MOST_ATTEMPTS =>
+                {
+                    attempt += 1;
+                    tokio::time::sleep(Duration::from_millis(10 * u64::from(attempt.min(50)))).await;
+                    let mut latest = dataset.as_ref().clone();
+                    latest.checkout_latest().await?;
+                    dataset = Arc::new(latest);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}

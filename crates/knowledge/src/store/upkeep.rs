@@ -1,0 +1,162 @@
+//! Indexes and their upkeep. It runs beside readers and writers: a commit that it loses to a writer is
+//! tried again, and readers go on with the version that they have.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lance::dataset::Dataset;
+use lance::dataset::optimize::{CompactionOptions, compact_files};
+use lance::index::DatasetIndexExt;
+use lance::index::vector::VectorIndexParams;
+use lance_index::IndexType;
+use lance_index::optimize::OptimizeOptions;
+use lance_index::scalar::inverted::Language;
+use lance_index::scalar::{BuiltinIndexType, InvertedIndexParams, ScalarIndexParams};
+use lance_index::vector::bq::RQBuildParams;
+use lance_index::vector::ivf::IvfBuildParams;
+use lance_linalg::distance::DistanceType;
+
+use super::Store;
+use crate::Error;
+
+/// A step of upkeep that loses to a writer is tried again so often.
+const MOST_ATTEMPTS: u32 = 5;
+/// Versions older than this are removed. A turn that reads one is over by then.
+const KEEP: i64 = 60;
+/// Bits for each dimension of a vector in the index.
+const BITS: u8 = 5;
+
+const TERMS: &str = "terms";
+const VECTOR: &str = "vector";
+
+/// What upkeep did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Rows that indexes did not know before.
+    pub indexed: usize,
+    /// Whether a vector index was made.
+    pub made_vector_index: bool,
+    /// Whether fragments were merged.
+    pub compacted: bool,
+}
+
+impl Store {
+    /// Makes the indexes of a new table of chunks.
+    pub(super) async fn index(&self, dataset: &mut Dataset) -> Result<(), Error> {
+        let terms = InvertedIndexParams::new("whitespace".to_owned(), Language::English)
+            .stem(false)
+            .remove_stop_words(false)
+            .lower_case(false)
+            .ascii_folding(false)
+            .max_token_length(None);
+        dataset.create_index(&[TERMS], IndexType::Inverted, Some(TERMS.to_owned()), &terms, true).await?;
+        let scalar = [
+            ("id", IndexType::BTree, BuiltinIndexType::BTree),
+            ("document", IndexType::BTree, BuiltinIndexType::BTree),
+            ("tenant", IndexType::Bitmap, BuiltinIndexType::Bitmap),
+            ("corpus", IndexType::Bitmap, BuiltinIndexType::Bitmap),
+            ("kind", IndexType::Bitmap, BuiltinIndexType::Bitmap),
+            ("language", IndexType::Bitmap, BuiltinIndexType::Bitmap),
+            ("labels", IndexType::LabelList, BuiltinIndexType::LabelList),
+        ];
+        for (column, kind, builtin) in scalar {
+            let params = ScalarIndexParams::for_builtin(builtin);
+            dataset.create_index(&[column], kind, Some(column.to_owned()), &params, true).await?;
+        }
+        Ok(())
+    }
+
+    /// Brings the indexes up to date, merges what is in too many pieces, and removes old versions.
+    ///
+    /// # Errors
+    /// Fails when the store cannot be written, or writers are faster again and again.
+    pub async fn keep_up(&self) -> Result<Kept, Error> {
+        let mut kept = Kept::default();
+        if self.chunks.latest().await?.is_none() {
+            return Ok(kept);
+        }
+        for attempt in 0..MOST_ATTEMPTS {
+            match self.keep_up_once(&mut kept).await {
+                Err(Error::Lance(
+                    lance::Error::RetryableCommitConflict { .. } | lance::Error::CommitConflict { .. },
+                )) => {
+                    tokio::time::sleep(Duration::from_millis(100 << attempt)).await;
+                }
+                other => return other.map(|()| kept),
+            }
+        }
+        tracing::warn!("upkeep of the store gave way to writers; it is done the next time");
+        Ok(kept)
+    }
+
+    async fn keep_up_once(&self, kept: &mut Kept) -> Result<(), Error> {
+        let Some(dataset) = self.chunks.latest().await? else { return Ok(()) };
+        let mut dataset = dataset.as_ref().clone();
+        dataset.checkout_latest().await?;
+        let missing = unindexed(&dataset, TERMS).await?;
+        if missing > 0 {
+            let parts = dataset.load_indices_by_name(TERMS).await?.len();
+            let options = if parts >= self.upkeep.most_parts {
+                OptimizeOptions::merge(parts)
+            } else {
+                OptimizeOptions::append()
+            };
+            dataset.optimize_indices(&options).await?;
+            kept.indexed += missing;
+            self.chunks.saw(Arc::new(dataset.clone())).await;
+        }
+        let rows = dataset.count_rows(None).await?;
+        if rows > self.upkeep.index_above && dataset.load_indices_by_name(VECTOR).await?.is_empty() {
+            let params = VectorIndexParams::with_ivf_rq_params(
+                DistanceType::Cosine,
+                IvfBuildParams::default(),
+                RQBuildParams::new(BITS),
+            );
+            dataset.create_index(&[VECTOR], IndexType::IvfRq, Some(VECTOR.to_owned()), &params, true).await?;
+            kept.made_vector_index = true;
+            self.chunks.saw(Arc::new(dataset.clone())).await;
+        }
+        if dataset.fragments().len() > self.upkeep.most_fragments {
+            let options =
+                CompactionOptions { target_rows_per_fragment: 256 * 1024, ..CompactionOptions::default() };
+            compact_files(&mut dataset, options, None).await?;
+            kept.compacted = true;
+            self.chunks.saw(Arc::new(dataset.clone())).await;
+        }
+        self.tidy_ledger().await?;
+        let age = chrono::Duration::minutes(KEEP);
+        dataset.cleanup_old_versions(age, None, Some(false)).await?;
+        Ok(())
+    }
+
+    /// The ledger has one small commit for each change: it is merged and its old versions are removed.
+    async fn tidy_ledger(&self) -> Result<(), Error> {
+        let Some(ledger) = self.documents.latest().await? else { return Ok(()) };
+        let mut ledger = ledger.as_ref().clone();
+        ledger.checkout_latest().await?;
+        if ledger.fragments().len() > self.upkeep.most_fragments {
+            compact_files(&mut ledger, CompactionOptions::default(), None).await?;
+            self.documents.saw(Arc::new(ledger.clone())).await;
+        }
+        ledger.cleanup_old_versions(chrono::Duration::minutes(KEEP), None, Some(false)).await?;
+        Ok(())
+    }
+}
+
+/// How many rows an index does not know.
+pub(super) async fn unindexed(dataset: &Dataset, index: &str) -> Result<usize, Error> {
+    let indices = dataset.load_indices_by_name(index).await?;
+    let known = |fragment: u64| {
+        let fragment = u32::try_from(fragment).unwrap_or(u32::MAX);
+        indices
+            .iter()
+            .filter_map(|index| index.fragment_bitmap.as_ref())
+            .any(|bitmap| bitmap.contains(fragment))
+    };
+    Ok(dataset
+        .fragments()
+        .iter()
+        .filter(|fragment| !known(fragment.id))
+        .filter_map(|fragment| fragment.num_rows())
+        .sum())
+}

@@ -1,0 +1,154 @@
+//! From a file to evidence, and away again.
+
+use ibid_core::evidence::{Index, Question};
+use ibid_knowledge::{Outcome, Status};
+
+use crate::stage::{Where, everybody, find, ingestion, job, load, sample, search};
+
+async fn a_schedule_is_loaded_found_replaced_and_deleted(place: Where) {
+    let store = place.open().await;
+    let ingestion = ingestion(&store);
+    let pdf = std::fs::read(sample("hts-chapter-85-pages-70-71.pdf")).unwrap();
+    let summary = load(&ingestion, job("tariffs", "chapter-85.pdf"), &pdf).await;
+    assert_eq!(summary.outcome, Outcome::Loaded, "{summary:?}");
+    assert_eq!((summary.pages, summary.skipped, summary.tables), (2, 0, 1));
+
+    // A code is found by itself, by its beginning, and however it is written.
+    for question in ["What is the rate of 8539.22.80.40?", "8539228040", "8539.22.8040"] {
+        let found = find(&store, &everybody(), question).await;
+        assert!(
+            found[0].text.contains("8539.22.80.40 | 40 | Of a power 15 W or more"),
+            "{question}: {}",
+            found[0].text
+        );
+        assert_eq!(found[0].page, 1);
+        assert!(
+            found[0].text.starts_with("Heading/ Subheading | Stat. Suf-fix | Article Description"),
+            "{}",
+            found[0].text
+        );
+        assert!(!found[0].places.is_empty());
+        assert!(found[0].path[0].starts_with("8539 Electrical filament"), "{:?}", found[0].path);
+    }
+    let evidence =
+        search(&store).retrieve(&everybody(), &Question::new("Christmas-tree lamps")).await.unwrap();
+    assert!(evidence.passages.iter().all(|passage| passage.chunks.0 <= passage.chunks.1));
+
+    // Again: nothing to do. Under another name: nothing to do either.
+    let again = load(&ingestion, job("tariffs", "chapter-85.pdf"), &pdf).await;
+    assert_eq!(again.outcome, Outcome::Unchanged);
+    let copy = load(&ingestion, job("tariffs", "copy.pdf"), &pdf).await;
+    assert_eq!(copy.outcome, Outcome::Duplicate { of: "chapter-85.pdf".to_owned() });
+
+    // A new version takes its place, for words and for meaning.
+    let text = b"LED lamps are now free of duty under heading 9999.10, says the new schedule of this year.";
+    let mut newer = job("tariffs", "chapter-85.pdf");
+    newer.source = "chapter-85.txt".to_owned();
+    assert_eq!(load(&ingestion, newer, text).await.outcome, Outcome::Loaded);
+    let found = find(&store, &everybody(), "8539.22.80.40").await;
+    assert!(found.iter().all(|passage| passage.text.contains("9999.10")), "{found:?}");
+    store.keep_up().await.unwrap();
+    let report = store.fsck(false).await.unwrap();
+    assert!(report.is_clean(), "{report:?}");
+    assert_eq!((report.documents, report.chunks, report.originals), (1, 1, 1));
+
+    let document = store.documents(&everybody()).await.unwrap().remove(0);
+    assert!(store.delete(&everybody(), &document.id).await.unwrap());
+    assert!(find(&store, &everybody(), "LED lamps").await.is_empty());
+    let report = store.fsck(false).await.unwrap();
+    assert_eq!(
+        (report.documents, report.chunks, report.originals, report.problems.len()),
+        (0, 0, 0, 0),
+        "{report:?}"
+    );
+}
+
+#[tokio::test]
+async fn in_a_folder_a_schedule_is_loaded_found_replaced_and_deleted() {
+    Box::pin(a_schedule_is_loaded_found_replaced_and_deleted(Where::folder())).await;
+}
+
+#[tokio::test]
+async fn on_object_storage_a_schedule_is_loaded_found_replaced_and_deleted() {
+    Box::pin(a_schedule_is_loaded_found_replaced_and_deleted(Where::storage("loading"))).await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_in_the_ledger_and_never_ready() {
+    let place = Where::folder();
+    let store = place.open().await;
+    let ingestion = ingestion(&store);
+    let broken = load(&ingestion, job("c", "broken.pdf"), b"%PDF-1.7 and then nothing").await;
+    assert!(matches!(broken.outcome, Outcome::Failed { .. }), "{broken:?}");
+    let empty = load(&ingestion, job("c", "empty.txt"), b"  \n ").await;
+    assert_eq!(empty.outcome, Outcome::Empty);
+    let zip = load(&ingestion, job("c", "files.zip"), b"PK\x03\x04\x00\x00\x00\x00\x00").await;
+    assert!(matches!(&zip.outcome, Outcome::Failed { why } if why.contains("none of the forms")), "{zip:?}");
+    let documents = store.documents(&everybody()).await.unwrap();
+    let stood: Vec<(&str, Status)> =
+        documents.iter().map(|document| (document.source.as_str(), document.status)).collect();
+    assert_eq!(
+        stood,
+        [("broken.pdf", Status::Failed), ("empty.txt", Status::Empty), ("files.zip", Status::Failed)]
+    );
+    assert!(documents[0].problem.as_ref().unwrap().contains("damaged"));
+    assert!(store.fsck(false).await.unwrap().is_clean());
+}
+
+#[tokio::test]
+async fn a_version_that_cannot_be_read_leaves_the_one_before_it() {
+    let place = Where::folder();
+    let store = place.open().await;
+    let ingestion = ingestion(&store);
+    load(&ingestion, job("c", "rules.pdf.txt"), b"Records are kept for five years after entry.").await;
+    let mut newer = job("c", "rules.pdf.txt");
+    newer.source = "rules.pdf".to_owned();
+    load(&ingestion, newer, b"%PDF-1.7 cut off").await;
+    assert_eq!(find(&store, &everybody(), "records five years").await.len(), 1);
+    let document = store.documents(&everybody()).await.unwrap().remove(0);
+    assert_eq!(document.status, Status::Ready);
+    assert!(document.problem.unwrap().contains("a newer version could not be read"));
+    assert!(store.fsck(false).await.unwrap().is_clean());
+}
+
+#[tokio::test]
+async fn neighbours_are_joined_in_reading_order_and_a_named_document_introduces_itself() {
+    let place = Where::folder();
+    let store = place.open().await;
+    let mut job = job("c", "long.txt");
+    job.settings.size.characters = 200;
+    job.settings.size.overlap = 40;
+    let text: String = (1..=20)
+        .map(|number| {
+            format!("Section {number} says what importers of kind number{number} must keep and show.\n\n")
+        })
+        .collect();
+    load(&ingestion(&store), job.clone(), text.as_bytes()).await;
+    let mut question = Question::new("number11");
+    question.top = 1;
+    question.introduce = vec![job.document()];
+    let evidence = search(&store).retrieve(&everybody(), &question).await.unwrap();
+    let [passage] = evidence.passages.as_slice() else { panic!("one passage: {evidence:?}") };
+    assert_eq!(passage.chunks.1 - passage.chunks.0, 2);
+    let places: Vec<usize> =
+        [9, 11, 13].iter().filter_map(|number| passage.text.find(&format!("number{number} "))).collect();
+    assert!(places.len() >= 2 && places.is_sorted(), "{}", passage.text);
+    assert_eq!(passage.text.matches("Section 11 says").count(), 1, "{}", passage.text);
+    assert!(evidence.introductions[0].text.starts_with("Section 1 says"));
+    assert_eq!(evidence.introductions[0].chunks, (0, 2));
+}
+
+#[tokio::test]
+async fn a_store_of_another_model_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().to_string_lossy().into_owned();
+    let store = std::sync::Arc::new(
+        ibid_knowledge::Store::open(&place, Default::default(), "words", 64).await.unwrap(),
+    );
+    load(&ingestion(&store), job("c", "a.txt"), b"Some words to be found later on.").await;
+    let other = std::sync::Arc::new(
+        ibid_knowledge::Store::open(&place, Default::default(), "other", 64).await.unwrap(),
+    );
+    let error = search(&other).hits(&everybody(), &Question::new("words")).await.unwrap_err();
+    assert!(error.to_string().contains("the embedding model words, and other is configured"), "{error}");
+}

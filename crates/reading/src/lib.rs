@@ -1,0 +1,21 @@
+//! Untrusted documents to pages: lines, tables and their places.
+//!
+//! A document is read by a process of its own, with limits of memory and time and without a network
+//! ([`Reader`]); what it says of each page arrives as soon as the page is read. [`whole`] then looks at
+//! all pages together: running headers, tables over page breaks, pages without content.
+
+mod child;
+pub mod codes;
+mod markup;
+pub mod page;
+mod pdf;
+mod protocol;
+mod reader;
+mod sandbox;
+mod sniff;
+pub mod whole;
+
+pub use child::read_in_this_process;
+pub use protocol::{Failure, Kind};
+pub use reader::{Limits, Reader, Reading};
+pub use sniff::kind_of;

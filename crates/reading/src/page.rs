@@ -1,0 +1,212 @@
+//! What a page holds once it is read: blocks in reading order, each with its place on the page.
+
+use serde::{Deserialize, Serialize};
+
+/// A place on a page, in points from its upper left corner as a reader sees it.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Rect {
+    /// Distance of the left side from the left of the page.
+    pub left: f32,
+    /// Distance of the upper side from the top of the page.
+    pub top: f32,
+    /// Distance of the right side from the left of the page.
+    pub right: f32,
+    /// Distance of the lower side from the top of the page.
+    pub bottom: f32,
+}
+
+impl Rect {
+    /// The smallest place that holds both.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self {
+            left: self.left.min(other.left),
+            top: self.top.min(other.top),
+            right: self.right.max(other.right),
+            bottom: self.bottom.max(other.bottom),
+        }
+    }
+
+    /// The smallest place that holds them all; none holds nothing.
+    pub fn around(places: impl IntoIterator<Item = Self>) -> Option<Self> {
+        places.into_iter().reduce(Self::with)
+    }
+}
+
+/// One page of a document.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Page {
+    /// Its number in the file, from 1.
+    pub number: u32,
+    /// Width in points; 0 where a page has no size, as in a text file.
+    pub width: f32,
+    /// Height in points.
+    pub height: f32,
+    /// What kind of page it is.
+    pub kind: PageKind,
+    /// Why it counts as a page without content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<Skip>,
+    /// What a reader of the ledger should know of this page, in sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
+    /// Its content in reading order.
+    pub blocks: Vec<Block>,
+}
+
+/// How a page was read.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PageKind {
+    /// It has text.
+    Text,
+    /// It has text and at least one table.
+    Table,
+    /// It is an image; its text was recognised if there is any.
+    Scanned,
+    /// There is nothing on it.
+    Empty,
+    /// It has characters, and they make no sense.
+    Garbled,
+}
+
+impl PageKind {
+    /// Its name in the ledger.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Table => "table",
+            Self::Scanned => "scanned",
+            Self::Empty => "empty",
+            Self::Garbled => "garbled",
+        }
+    }
+}
+
+/// Why a page is left out of the search.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Skip {
+    /// It has less text than the configured least.
+    Short,
+    /// It is a table of contents.
+    Contents,
+    /// It says that it was left blank.
+    Blank,
+    /// It is an index of terms.
+    Index,
+    /// It has only what every page has: a running header or footer.
+    HeaderOnly,
+    /// It could not be read; the remarks say why.
+    NotRead,
+}
+
+impl Skip {
+    /// Its name in the ledger.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Short => "short",
+            Self::Contents => "contents",
+            Self::Blank => "blank",
+            Self::Index => "index",
+            Self::HeaderOnly => "header only",
+            Self::NotRead => "not read",
+        }
+    }
+}
+
+/// A piece of a page.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Block {
+    /// A title over what follows.
+    Heading {
+        /// 1 is the highest.
+        level: u8,
+        /// The title, on as many lines as it takes.
+        lines: Vec<Line>,
+    },
+    /// A paragraph.
+    Text {
+        /// Its lines.
+        lines: Vec<Line>,
+    },
+    /// A table.
+    Table(Table),
+}
+
+/// A line of text and its place.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Line {
+    /// What it says.
+    pub text: String,
+    /// Where it stands; none where the source has no places.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Rect>,
+}
+
+/// Rows under the names of their columns.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Table {
+    /// The name of each column, empty where the header says nothing of it.
+    pub columns: Vec<String>,
+    /// How many of the first rows are the header.
+    pub heads: usize,
+    /// Whether it goes on with the last table of the page before.
+    #[serde(default)]
+    pub continues: bool,
+    /// Its rows, from top to bottom.
+    pub rows: Vec<Row>,
+}
+
+/// A row of a table.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Row {
+    /// One text for each column; none where a cell is merged with the one to its left or above it.
+    pub cells: Vec<Option<String>>,
+    /// How far the row is indented below those that govern it; none where indentation says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<f32>,
+    /// Where it stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Rect>,
+    /// The whole code of the row, where its parts stand in several columns or rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// What the rows say that govern this one, from the highest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<String>,
+    /// Whether it only repeats, on a new page, a row that still governs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repeated: bool,
+}
+
+impl Row {
+    /// The text of a column, empty if there is none.
+    pub fn cell(&self, column: usize) -> &str {
+        self.cells.get(column).and_then(Option::as_deref).unwrap_or_default()
+    }
+}
+
+impl Block {
+    /// Everything it says, line by line, cells separated by tabs.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Heading { lines, .. } | Self::Text { lines } => {
+                lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n")
+            }
+            Self::Table(table) => {
+                let row =
+                    |row: &Row| row.cells.iter().flatten().map(String::as_str).collect::<Vec<_>>().join("\t");
+                table.rows.iter().map(row).collect::<Vec<_>>().join("\n")
+            }
+        }
+    }
+}
+
+impl Page {
+    /// Everything it says, block by block.
+    pub fn text(&self) -> String {
+        self.blocks.iter().map(Block::text).collect::<Vec<_>>().join("\n\n")
+    }
+}

@@ -1,0 +1,202 @@
+//! Reading PDFs: PDFium's glyphs and rules become lines, paragraphs and tables.
+
+mod aligned;
+mod entries;
+mod glyphs;
+mod lines;
+mod ocr;
+mod prose;
+mod tables;
+mod turn;
+
+use std::ops::Range;
+use std::path::Path;
+
+use pdfium_render::prelude::{PdfDocument, PdfPage, Pdfium, PdfiumError, PdfiumInternalError};
+
+use self::glyphs::{Canvas, Glyph};
+use self::ocr::Ocr;
+use crate::page::{Block, Page, PageKind, Rect, Row, Skip};
+use crate::protocol::{Failure, Output};
+
+/// With fewer glyphs than this, a page that shows a picture was scanned.
+const FEWEST_GLYPHS: usize = 24;
+/// With more than this share of glyphs that stand for nothing, a page is garbled.
+const MOST_UNKNOWN: f32 = 0.2;
+
+/// Reads pages of a PDF and hands out each as soon as it is read. `pages` counts from 0.
+pub(crate) fn read(
+    bytes: Vec<u8>,
+    library: &Path,
+    languages: Option<&str>,
+    pages: Range<u32>,
+    output: &mut Output<'_>,
+) -> Result<(), Failure> {
+    let bindings = Pdfium::bind_to_library(library).map_err(|error| Failure::Library(error.to_string()))?;
+    let pdfium = Pdfium::new(bindings);
+    let document = pdfium.load_pdf_from_byte_vec(bytes, None).map_err(|error| match error {
+        PdfiumError::PdfiumLibraryInternalError(PdfiumInternalError::PasswordError) => Failure::Password,
+        _ => Failure::Damaged,
+    })?;
+    let count = u32::try_from(document.pages().len()).unwrap_or_default();
+    output.opened(count, title(&document));
+    let ocr = languages.map(Ocr::new);
+    for index in pages.start..pages.end.min(count) {
+        if output.is_closed() {
+            break;
+        }
+        output.page(page(&document, index, ocr.as_ref()));
+    }
+    Ok(())
+}
+
+fn title(document: &PdfDocument<'_>) -> Option<String> {
+    let tag = document.metadata().get(pdfium_render::prelude::PdfDocumentMetadataTagType::Title)?;
+    let title = tag.value().trim().to_owned();
+    (!title.is_empty()).then_some(title)
+}
+
+fn page(document: &PdfDocument<'_>, index: u32, ocr: Option<&Ocr>) -> Page {
+    let number = index + 1;
+    let found = i32::try_from(index).map_err(|_| PdfiumError::PageIndexOutOfBounds);
+    match found.and_then(|index| document.pages().get(index)) {
+        Ok(page) => match Canvas::of(&page) {
+            Ok(canvas) => on_canvas(number, &page, &canvas, ocr),
+            Err(_) => not_read(number, "its content is damaged"),
+        },
+        Err(_) => not_read(number, "the page is damaged"),
+    }
+}
+
+fn not_read(number: u32, why: &str) -> Page {
+    Page {
+        number,
+        width: 0.0,
+        height: 0.0,
+        kind: PageKind::Empty,
+        skipped: Some(Skip::NotRead),
+        remarks: vec![format!("Not read: {why}.")],
+        blocks: Vec::new(),
+    }
+}
+
+fn on_canvas(number: u32, source: &PdfPage<'_>, canvas: &Canvas, ocr: Option<&Ocr>) -> Page {
+    let (width, height) = canvas.turn.seen_size();
+    let mut page = Page {
+        number,
+        width,
+        height,
+        kind: PageKind::Text,
+        skipped: None,
+        remarks: Vec::new(),
+        blocks: Vec::new(),
+    };
+    if canvas.cut {
+        page.remarks.push("It holds more than is read from one page; the rest was left out.".to_owned());
+    }
+    let known = canvas.glyphs.len();
+    if known + canvas.unknown < FEWEST_GLYPHS && canvas.pictured {
+        page.kind = PageKind::Scanned;
+        match ocr.map(|ocr| ocr.read(source, (width, height))) {
+            Some(Ok(blocks)) => page.blocks = blocks,
+            Some(Err(why)) => {
+                page.skipped = Some(Skip::NotRead);
+                page.remarks.push(format!("It is an image, and its text was not recognised: {why}."));
+            }
+            None => {
+                page.skipped = Some(Skip::NotRead);
+                page.remarks.push("It is an image, and no text recognition is installed.".to_owned());
+            }
+        }
+        return page;
+    }
+    if known + canvas.unknown == 0 {
+        page.kind = PageKind::Empty;
+        return page;
+    }
+    if canvas.unknown as f32 > MOST_UNKNOWN * (known + canvas.unknown) as f32 {
+        page.kind = PageKind::Garbled;
+        page.remarks.push(format!(
+            "{} of its {} characters stand for no letter.",
+            canvas.unknown,
+            known + canvas.unknown
+        ));
+    }
+    page.blocks = blocks(canvas, &mut page.remarks);
+    if page.kind == PageKind::Text && page.blocks.iter().any(|block| matches!(block, Block::Table(_))) {
+        page.kind = PageKind::Table;
+    }
+    for place in page.blocks.iter_mut().flat_map(places) {
+        *place = place.map(|place| rounded(canvas.turn.as_seen(place)));
+    }
+    page
+}
+
+/// Tables where rules draw them, prose everywhere else, in reading order.
+fn blocks(canvas: &Canvas, remarks: &mut Vec<String>) -> Vec<Block> {
+    let tables = tables::tables(&canvas.glyphs, &canvas.rules);
+    let outside: Vec<Glyph> = canvas
+        .glyphs
+        .iter()
+        .filter(|glyph| !tables.iter().any(|table| table.holds(glyph)))
+        .copied()
+        .collect();
+    for table in &tables {
+        let inside: Vec<Glyph> = canvas.glyphs.iter().filter(|glyph| table.holds(glyph)).copied().collect();
+        remarks.extend(lost_codes(&inside, &table.table.rows));
+    }
+    let mut placed: Vec<(Block, Rect)> =
+        prose::prose(&outside).into_iter().map(|placed| (placed.block, placed.place)).collect();
+    for table in tables {
+        // Before the first paragraph that stands below its top and shares its columns.
+        let at = placed
+            .iter()
+            .position(|(_, place)| {
+                place.top >= table.place.top
+                    && place.left < table.place.right
+                    && place.right > table.place.left
+            })
+            .unwrap_or(placed.len());
+        placed.insert(at, (Block::Table(table.table), table.place));
+    }
+    placed.into_iter().map(|(block, _)| block).collect()
+}
+
+/// Codes such as 8539.52.00 that the characters of a table hold and its rows do not.
+fn lost_codes(glyphs: &[Glyph], rows: &[Row]) -> Option<String> {
+    let raw = lines::on_baselines(glyphs)
+        .into_iter()
+        .map(|line| lines::line(line).text)
+        .collect::<Vec<_>>()
+        .join("\n");
+    let read: String = rows
+        .iter()
+        .flat_map(|row| row.cells.iter().flatten())
+        .flat_map(|cell| cell.chars())
+        .filter(|char| !char.is_whitespace())
+        .collect();
+    let lost: Vec<String> =
+        crate::codes::dotted(&raw).into_iter().filter(|code| !read.contains(code.as_str())).collect();
+    (!lost.is_empty()).then(|| format!("These codes are on the page and in no row: {}.", lost.join(", ")))
+}
+
+/// The places of a block, to be changed.
+fn places(block: &mut Block) -> Vec<&mut Option<Rect>> {
+    match block {
+        Block::Heading { lines, .. } | Block::Text { lines } => {
+            lines.iter_mut().map(|line| &mut line.place).collect()
+        }
+        Block::Table(table) => table.rows.iter_mut().map(|row| &mut row.place).collect(),
+    }
+}
+
+/// A tenth of a point is as exact as a highlight needs.
+fn rounded(place: Rect) -> Rect {
+    let round = |value: f32| (value * 10.0).round() / 10.0;
+    Rect {
+        left: round(place.left),
+        top: round(place.top),
+        right: round(place.right),
+        bottom: round(place.bottom),
+    }
+}

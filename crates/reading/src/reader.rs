@@ -1,0 +1,259 @@
+//! The outside of reading processes: starting them, listening to them, outliving them.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::{Child, ChildStdout, Command};
+
+use crate::page::{Page, PageKind, Skip};
+use crate::protocol::{Failure, Kind, Request, Said};
+
+/// What a reading process may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The most address space, in bytes.
+    pub memory: u64,
+    /// The most time on a processor to open a file.
+    pub opening: Duration,
+    /// The most time on a processor for each page, on average.
+    pub page: Duration,
+    /// The longest time without a word.
+    pub silence: Duration,
+    /// The most that is said of one page, in bytes.
+    pub said: u64,
+    /// The most pages that one process reads.
+    pub pages: u32,
+    /// The most pages of a file that may end their process.
+    pub crashes: usize,
+    /// The most pages of a file.
+    pub most_pages: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            memory: 1 << 30,
+            opening: Duration::from_secs(20),
+            page: Duration::from_secs(1),
+            silence: Duration::from_secs(60),
+            said: 64 << 20,
+            pages: 200,
+            crashes: 3,
+            most_pages: 50_000,
+        }
+    }
+}
+
+/// Reads documents, each in processes of its own.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    pdfium: Option<PathBuf>,
+    languages: Option<String>,
+    limits: Limits,
+}
+
+/// What was read.
+#[derive(Debug, Default)]
+pub struct Reading {
+    /// How many pages the file has.
+    pub count: u32,
+    /// The title that the file gives itself.
+    pub title: Option<String>,
+    /// The pages that were asked for.
+    pub pages: Vec<Page>,
+}
+
+impl Reader {
+    /// Reads with a program that, when it is started with these arguments and one more, hands that one to
+    /// [`read_in_this_process`](crate::read_in_this_process).
+    pub fn new(
+        program: impl Into<PathBuf>,
+        arguments: impl IntoIterator<Item = impl Into<OsString>>,
+    ) -> Self {
+        Self {
+            program: program.into(),
+            arguments: arguments.into_iter().map(Into::into).collect(),
+            pdfium: None,
+            languages: None,
+            limits: Limits::default(),
+        }
+    }
+
+    /// Reads PDFs with this library.
+    #[must_use]
+    pub fn with_pdfium(mut self, library: impl Into<PathBuf>) -> Self {
+        self.pdfium = Some(library.into());
+        self
+    }
+
+    /// Recognises text on pages that are images, in these languages, as tesseract names them.
+    #[must_use]
+    pub fn with_recognition(mut self, languages: impl Into<String>) -> Self {
+        self.languages = Some(languages.into());
+        self
+    }
+
+    /// Reads within these limits.
+    #[must_use]
+    pub fn within(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Reads some pages of a file, counted from 0. Each page is shown as soon as it is read. A page that
+    /// ends its process is left out, with the reason, and reading goes on behind it.
+    pub async fn read(
+        &self,
+        file: &Path,
+        kind: Kind,
+        pages: Range<u32>,
+        mut on_page: impl FnMut(&Page, u32),
+    ) -> Result<Reading, Failure> {
+        let mut reading = Reading::default();
+        let mut next = pages.start;
+        let mut crashes = 0;
+        loop {
+            let until = pages.end.min(next.saturating_add(self.limits.pages));
+            let had = reading.pages.len();
+            let ended = self.once(file, kind, next..until, &mut reading, &mut on_page).await?;
+            next += u32::try_from(reading.pages.len() - had).unwrap_or_default();
+            let last = pages.end.min(reading.count);
+            if let Some(why) = ended {
+                crashes += 1;
+                let lost = if crashes > self.limits.crashes { next..last } else { next..last.min(next + 1) };
+                for index in lost {
+                    let page = lost_page(index + 1, &why);
+                    on_page(&page, reading.count);
+                    reading.pages.push(page);
+                    next = index + 1;
+                }
+            }
+            if next >= last {
+                return Ok(reading);
+            }
+        }
+    }
+
+    /// One process. Says why it ended, if it ended before its time.
+    async fn once(
+        &self,
+        file: &Path,
+        kind: Kind,
+        pages: Range<u32>,
+        reading: &mut Reading,
+        on_page: &mut impl FnMut(&Page, u32),
+    ) -> Result<Option<String>, Failure> {
+        let many = u64::from(pages.end.saturating_sub(pages.start).min(self.limits.pages));
+        let request = Request {
+            kind,
+            pdfium: self.pdfium.clone(),
+            languages: self.languages.clone(),
+            memory: self.limits.memory,
+            seconds: self.limits.opening.as_secs() + many * self.limits.page.as_secs().max(1),
+            pages,
+        };
+        let mut child = self.start(file, &request)?;
+        let Some(stdout) = child.stdout.take() else {
+            return Err(Failure::Ended("its output cannot be read".to_owned()));
+        };
+        let mut stdout = BufReader::new(stdout);
+        let before = reading.pages.len();
+        let opened = reading.count > 0;
+        let why = loop {
+            match self.word(&mut stdout).await {
+                Ok(Some(Said::Opened { pages, .. })) if pages > self.limits.most_pages => {
+                    return Err(Failure::TooManyPages(pages));
+                }
+                Ok(Some(Said::Opened { pages, title })) => {
+                    reading.count = pages;
+                    reading.title = title;
+                }
+                Ok(Some(Said::Page(page))) => {
+                    on_page(&page, reading.count);
+                    reading.pages.push(page);
+                }
+                Ok(Some(Said::Failed(failure))) => return Err(failure),
+                Ok(Some(Said::Done)) => return Ok(None),
+                Ok(None) => break describe(&mut child).await,
+                Err(why) => {
+                    let _ = child.kill().await;
+                    break why;
+                }
+            }
+        };
+        if !opened && reading.count == 0 && reading.pages.len() == before {
+            return Err(Failure::Ended(why));
+        }
+        Ok(Some(why))
+    }
+
+    fn start(&self, file: &Path, request: &Request) -> Result<Child, Failure> {
+        let failed = |what: &str, error: std::io::Error| Failure::Ended(format!("{what}: {error}"));
+        let file = File::open(file).map_err(|error| failed("the file cannot be opened", error))?;
+        let request = serde_json::to_string(request)
+            .map_err(|error| failed("the request cannot be written", error.into()))?;
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).arg(request).env_clear().kill_on_drop(true);
+        for kept in ["PATH", "TESSDATA_PREFIX", "LD_LIBRARY_PATH"] {
+            if let Some(value) = std::env::var_os(kept) {
+                command.env(kept, value);
+            }
+        }
+        command.stdin(Stdio::from(file)).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.spawn().map_err(|error| failed("the reading process does not start", error))
+    }
+
+    /// The next thing that a process says, none at the end, or why it is not listened to any more.
+    async fn word(&self, from: &mut BufReader<ChildStdout>) -> Result<Option<Said>, String> {
+        let mut line = Vec::new();
+        let mut limited = from.take(self.limits.said);
+        let read = limited.read_until(b'\n', &mut line);
+        match tokio::time::timeout(self.limits.silence, read).await {
+            Err(_) => Err(format!("it said nothing for {} s", self.limits.silence.as_secs())),
+            Ok(Err(error)) => Err(format!("its output cannot be read ({error})")),
+            Ok(Ok(0)) => Ok(None),
+            Ok(Ok(_)) if !line.ends_with(b"\n") && line.len() as u64 >= self.limits.said => {
+                Err("it has more to say of one page than is listened to".to_owned())
+            }
+            // A line that breaks off is the last word of a process that died in the middle of it.
+            Ok(Ok(_)) => Ok(serde_json::from_slice(&line).ok()),
+        }
+    }
+}
+
+/// How a process ended.
+async fn describe(child: &mut Child) -> String {
+    let Ok(Ok(status)) = tokio::time::timeout(Duration::from_secs(5), child.wait()).await else {
+        let _ = child.kill().await;
+        return "it closed its output and did not end".to_owned();
+    };
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return match signal {
+            24 => "it used more time than it has".to_owned(),
+            6 | 5 | 4 | 11 | 7 => format!("it crashed or ran out of memory (signal {signal})"),
+            9 => "it was killed, as a rule for want of memory or time".to_owned(),
+            _ => format!("signal {signal}"),
+        };
+    }
+    format!("it ended early ({status})")
+}
+
+fn lost_page(number: u32, why: &str) -> Page {
+    Page {
+        number,
+        width: 0.0,
+        height: 0.0,
+        kind: PageKind::Empty,
+        skipped: Some(Skip::NotRead),
+        remarks: vec![format!("Not read: {why}.")],
+        blocks: Vec::new(),
+    }
+}

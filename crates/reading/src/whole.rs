@@ -1,0 +1,278 @@
+//! All pages of a document together: what repeats on every page, tables over page breaks, the codes
+//! and headings that govern a row, and pages without content.
+
+use std::collections::HashMap;
+
+use crate::page::{Block, Line, Page, PageKind, Rect, Row, Skip, Table};
+
+/// The part of a page, at its top and at its foot, where running headers stand.
+const MARGIN: f32 = 0.12;
+/// A line on so many pages is a running header.
+const FEWEST_REPEATS: usize = 3;
+/// A longer name of a governing row is cut.
+const LONGEST_NAME: usize = 160;
+/// Rows govern each other at most so deep.
+const DEEPEST: usize = 12;
+
+/// Completes pages that were read one by one. `least` is the number of characters under which a page
+/// counts as one without content.
+pub fn complete(pages: &mut [Page], least: usize) {
+    let repeated = running_lines(pages);
+    let mut table: Option<(Vec<String>, Vec<Govern>)> = None;
+    let dotted = dotted_abbreviations(pages);
+    for page in pages {
+        let before = page.blocks.len();
+        for block in &mut page.blocks {
+            if let Block::Heading { lines, .. } | Block::Text { lines } = block {
+                lines.retain(|line| !is_running(line, page.height, &repeated));
+            }
+        }
+        page.blocks.retain(|block| !matches!(block, Block::Heading { lines, .. } | Block::Text { lines } if lines.is_empty()));
+        let stripped = before != page.blocks.len();
+        for block in &mut page.blocks {
+            match block {
+                Block::Table(found) => {
+                    with_dots(found, &dotted);
+                    let mut governs = match &mut table {
+                        Some((columns, governs))
+                            if *columns == found.columns
+                                && found.columns.iter().any(|name| !name.is_empty()) =>
+                        {
+                            found.continues = true;
+                            std::mem::take(governs)
+                        }
+                        _ => Vec::new(),
+                    };
+                    govern(found, &mut governs);
+                    table = Some((found.columns.clone(), governs));
+                }
+                Block::Heading { .. } | Block::Text { .. } => {}
+            }
+        }
+        judge(page, least, stripped);
+    }
+}
+
+/// A text with its numbers taken out, so that page numbers do not make every line another one.
+fn shape(text: &str) -> String {
+    let mut shape = String::new();
+    for char in text.chars() {
+        match char {
+            '0'..='9' => {
+                if !shape.ends_with('#') {
+                    shape.push('#');
+                }
+            }
+            _ if char.is_whitespace() => {}
+            _ => shape.extend(char.to_lowercase()),
+        }
+    }
+    shape
+}
+
+fn in_margin(place: Rect, height: f32) -> bool {
+    height > 0.0 && (place.bottom < MARGIN * height || place.top > (1.0 - MARGIN) * height)
+}
+
+/// The shapes of lines that stand in the margin of many pages.
+fn running_lines(pages: &[Page]) -> HashMap<String, usize> {
+    let mut on: HashMap<String, usize> = HashMap::new();
+    for page in pages {
+        let mut shapes: Vec<String> = Vec::new();
+        for block in &page.blocks {
+            let (Block::Heading { lines, .. } | Block::Text { lines }) = block else { continue };
+            let margins =
+                lines.iter().filter(|line| line.place.is_some_and(|place| in_margin(place, page.height)));
+            shapes.extend(margins.map(|line| shape(&line.text)));
+        }
+        shapes.sort();
+        shapes.dedup();
+        for shape in shapes {
+            *on.entry(shape).or_default() += 1;
+        }
+    }
+    let read = pages.iter().filter(|page| !page.blocks.is_empty()).count();
+    on.retain(|_, count| *count >= FEWEST_REPEATS && *count * 3 >= read);
+    on
+}
+
+fn is_running(line: &Line, height: f32, repeated: &HashMap<String, usize>) -> bool {
+    line.place.is_some_and(|place| in_margin(place, height)) && repeated.contains_key(&shape(&line.text))
+}
+
+/// Short words that a column has with a dot. The dots that lead to the next column swallow it elsewhere.
+fn dotted_abbreviations(pages: &[Page]) -> HashMap<String, ()> {
+    let mut dotted = HashMap::new();
+    for cell in tables(pages).flat_map(|table| &table.rows).flat_map(|row| row.cells.iter().flatten()) {
+        if cell.len() <= 6
+            && cell.ends_with('.')
+            && cell.trim_end_matches('.').chars().all(char::is_alphabetic)
+        {
+            dotted.insert(cell.trim_end_matches('.').to_owned(), ());
+        }
+    }
+    dotted
+}
+
+fn tables(pages: &[Page]) -> impl Iterator<Item = &Table> {
+    pages.iter().flat_map(|page| &page.blocks).filter_map(|block| match block {
+        Block::Table(table) => Some(table),
+        _ => None,
+    })
+}
+
+fn with_dots(table: &mut Table, dotted: &HashMap<String, ()>) {
+    for cell in table.rows.iter_mut().flat_map(|row| row.cells.iter_mut().flatten()) {
+        if let Some((first, rest)) = cell.split_once(' ') {
+            if dotted.contains_key(first) && dotted.contains_key(rest.trim_end_matches('.'))
+                || dotted.contains_key(first) && rest.len() <= 4
+            {
+                *cell = format!("{first}. {rest}");
+            }
+        } else if dotted.contains_key(cell.as_str()) {
+            cell.push('.');
+        }
+    }
+}
+
+/// A row that governs those below it that are indented further.
+struct Govern {
+    depth: f32,
+    code: Option<String>,
+    name: String,
+}
+
+/// Gives rows their codes and the names of the rows that govern them.
+fn govern(table: &mut Table, governs: &mut Vec<Govern>) {
+    let heads = table.heads.min(table.rows.len());
+    for row in &mut table.rows[heads..] {
+        let Some(depth) = row.depth else { continue };
+        let (code, suffix, name) = parts(row);
+        row.repeated = row.cells.iter().flatten().any(|cell| cell.contains("(con.)"));
+        while governs.last().is_some_and(|last| last.depth >= depth - 2.0) {
+            governs.pop();
+        }
+        let whole = match (&code, &suffix) {
+            (Some(code), Some(suffix)) => Some(format!("{code}.{suffix}")),
+            (Some(code), None) => Some(code.clone()),
+            (None, Some(suffix)) => governs
+                .iter()
+                .rev()
+                .find_map(|govern| govern.code.as_ref())
+                .map(|code| format!("{code}.{suffix}")),
+            (None, None) => None,
+        };
+        row.path = governs.iter().map(|govern| govern.name.clone()).collect();
+        row.code.clone_from(&whole);
+        if governs.len() < DEEPEST {
+            let label = [whole.as_deref().filter(|_| code.is_some()), Some(name.as_str())];
+            let name = label.into_iter().flatten().collect::<Vec<_>>().join(" ");
+            governs.push(Govern { depth, code, name: shortened(&name) });
+        }
+    }
+}
+
+/// The code of a row, the suffix that completes a code above it, and its description.
+fn parts(row: &Row) -> (Option<String>, Option<String>, String) {
+    let bare =
+        |text: &str| text.replace("(con.)", "").split(" [").next().unwrap_or_default().trim().to_owned();
+    let is_code = |text: &str| {
+        text.starts_with(|char: char| char.is_ascii_digit())
+            && text.chars().all(|char| char.is_ascii_digit() || matches!(char, '.' | '-'))
+    };
+    let first = bare(row.cell(0));
+    let second = bare(row.cell(1));
+    let code = is_code(&first).then_some(first);
+    let suffix = (row.cells.len() > 3 && is_code(&second) && second.len() <= 4).then_some(second);
+    let longest =
+        row.cells.iter().flatten().max_by_key(|cell| cell.len()).map(String::as_str).unwrap_or_default();
+    let described = row
+        .cells
+        .iter()
+        .skip(1)
+        .flatten()
+        .find(|cell| cell.chars().filter(|char| char.is_alphabetic()).count() >= 3);
+    (code, suffix, bare(described.map_or(longest, String::as_str)).trim_end_matches(':').to_owned())
+}
+
+fn shortened(name: &str) -> String {
+    match name.char_indices().nth(LONGEST_NAME) {
+        Some((end, _)) => format!("{}\u{2026}", name[..end].trim_end()),
+        None => name.to_owned(),
+    }
+}
+
+/// Decides whether a page has content.
+fn judge(page: &mut Page, least: usize, stripped: bool) {
+    if page.skipped.is_some() {
+        return;
+    }
+    let text = page.text();
+    let letters = text.chars().filter(|char| !char.is_whitespace()).count();
+    let lower = text.to_lowercase();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    page.skipped = if letters == 0 && stripped {
+        Some(Skip::HeaderOnly)
+    } else if letters == 0 {
+        page.kind = if page.kind == PageKind::Text { PageKind::Empty } else { page.kind };
+        Some(Skip::Short)
+    } else if letters < 400 && is_blank_notice(&lower) {
+        Some(Skip::Blank)
+    } else if letters < least {
+        Some(Skip::Short)
+    } else if is_contents(&lower, &lines) {
+        Some(Skip::Contents)
+    } else if is_index(&lower, &lines) {
+        Some(Skip::Index)
+    } else {
+        None
+    };
+}
+
+fn is_blank_notice(lower: &str) -> bool {
+    [
+        "intentionally left blank",
+        "intentionally blank",
+        "página en blanco",
+        "dejada en blanco",
+        "dejado en blanco",
+    ]
+    .iter()
+    .any(|notice| lower.contains(notice))
+}
+
+/// Whether most lines end with the number of a page.
+fn is_contents(lower: &str, lines: &[&str]) -> bool {
+    let named = ["contents", "table of contents", "índice", "indice", "contenido", "tabla de contenido"];
+    let named = lower.lines().take(6).any(|line| named.contains(&line.trim().trim_end_matches(':')));
+    let ends = lines.iter().filter(|line| ends_with_page(line)).count();
+    let share = if named { 3 } else { 6 };
+    lines.len() >= 4
+        && ends * 10 >= lines.len() * share
+        && (named || lines.iter().any(|line| line.contains("...")))
+}
+
+fn ends_with_page(line: &str) -> bool {
+    let last = line.split_whitespace().next_back().unwrap_or_default().trim_start_matches('.');
+    line.split_whitespace().count() > 1
+        && !last.is_empty()
+        && last.len() <= 5
+        && last.chars().all(|char| char.is_ascii_digit() || matches!(char, 'i' | 'v' | 'x' | '-'))
+}
+
+/// Whether a page lists terms and their pages.
+fn is_index(lower: &str, lines: &[&str]) -> bool {
+    let named = lower
+        .lines()
+        .take(4)
+        .any(|line| matches!(line.trim(), "index" | "índice alfabético" | "índice analítico"));
+    let listed = |line: &&&str| {
+        line.rsplit_once(',').is_some_and(|(_, last)| {
+            let last = last.trim();
+            !last.is_empty()
+                && last.len() <= 7
+                && last.chars().all(|char| char.is_ascii_digit() || matches!(char, '-' | '–' | ' '))
+        })
+    };
+    named && lines.len() >= 6 && lines.iter().filter(listed).count() * 2 > lines.len()
+}

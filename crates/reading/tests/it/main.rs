@@ -1,0 +1,9 @@
+//! Reading real documents with the real PDFium, in real processes.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod forms;
+mod hard;
+mod schedule;
+mod stage;
+mod tables;
