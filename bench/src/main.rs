@@ -26,8 +26,8 @@ fn main() -> anyhow::Result<()> {
         ["graph", python, script] => graph(Path::new(python), Path::new(script)),
         ["models"] => models::measure(),
         ["quality", xquad] => models::quality(Path::new(xquad)),
-        ["retrieval", data, most] => knowledge::evaluate(Path::new(data), most.parse()?, false),
-        ["weights", data, most] => knowledge::evaluate(Path::new(data), most.parse()?, true),
+        ["retrieval", data, most] => knowledge::evaluate(Path::new(data), most.parse()?, None),
+        ["weights", data, most, model] => knowledge::evaluate(Path::new(data), most.parse()?, Some(model)),
         ["knowledge", data, most] => knowledge::scale(Path::new(data), most.parse()?),
         [knowledge::READ, request] => {
             ibid_reading::read_in_this_process(request);
@@ -43,7 +43,7 @@ fn main() -> anyhow::Result<()> {
         }
         ["part", "models-bare"] => show(&models::here::bare()?),
         _ => bail!(
-            "usage: ibid-bench graph PYTHON SCRIPT | models | quality XQUAD | retrieval DATA MOST | weights DATA MOST | knowledge DATA MOST"
+            "usage: ibid-bench graph PYTHON SCRIPT | models | quality XQUAD | retrieval DATA MOST | weights DATA MOST MODEL | knowledge DATA MOST"
         ),
     }
 }

@@ -24,15 +24,16 @@ const SETS: [(&str, &str, &[&str]); 6] = [
     ("xquad-en", "en", &["minilm"]),
 ];
 
-/// Measures every set and prints a table. With `weights`, hybrid search at several weights too.
-pub(crate) fn measure(data: &Path, most: usize, weights: bool) -> anyhow::Result<()> {
+/// Measures every set and prints a table. With the name of a model, only with that one, and hybrid search at
+/// several weights too.
+pub(crate) fn measure(data: &Path, most: usize, only: Option<&str>) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         println!("| set | model | search | nDCG@10 | recall@5 | recall@10 | recall@20 |");
         println!("|---|---|---|---|---|---|---|");
         for (set, language, models) in SETS {
-            for model in models {
-                Box::pin(one(data, set, language, model, most, weights))
+            for model in models.iter().filter(|model| only.is_none_or(|only| only == **model)) {
+                Box::pin(one(data, set, language, model, most, only.is_some()))
                     .await
                     .with_context(|| format!("{set} with {model}"))?;
             }
