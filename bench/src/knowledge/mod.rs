@@ -56,6 +56,7 @@ fn document(name: &str, language: &str) -> anyhow::Result<Document> {
         version: "1".to_owned(),
         bytes: 0,
         status: Status::Ready,
+        pending: String::new(),
         problem: None,
         chunks: 0,
         tables: 0,

@@ -39,6 +39,9 @@ pub struct Document {
     pub bytes: u64,
     /// Where it stands.
     pub status: Status,
+    /// The SHA-256 of a newer content that is being loaded; what is told here is of the one before it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub pending: String,
     /// Why it failed, or what is wrong with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
@@ -66,6 +69,8 @@ pub enum Status {
     Empty,
     /// It could not be read.
     Failed,
+    /// Another document of the corpus has the same content and is searched in its place.
+    Duplicate,
 }
 
 impl Status {
@@ -76,6 +81,7 @@ impl Status {
             Self::Ready => "ready",
             Self::Empty => "empty",
             Self::Failed => "failed",
+            Self::Duplicate => "duplicate",
         }
     }
 }

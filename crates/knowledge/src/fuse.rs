@@ -13,9 +13,10 @@ use crate::store::Hit;
 pub struct Weight(pub f32);
 
 impl Weight {
-    /// What a question looks like: with a code in it, words decide; else both count.
+    /// What a question looks like: with a code in it, words decide almost alone; else both count, words more,
+    /// since a small embedding model is wrong more often than they are.
     pub fn of(question: &str) -> Self {
-        if crate::terms::codes(question).is_empty() { Self(0.5) } else { Self(0.9) }
+        if crate::terms::codes(question).is_empty() { Self(0.8) } else { Self(0.95) }
     }
 }
 

@@ -23,7 +23,12 @@ const MOST_PHRASINGS: usize = 5;
 /// So many chunks introduce a document.
 const INTRODUCTION: u32 = 3;
 /// Neighbouring chunks share at most so many bytes.
-const LONGEST_OVERLAP: usize = 600;
+const LONGEST_OVERLAP: usize = 4000;
+/// What is shorter may end one chunk and begin the next by chance.
+const SHORTEST_OVERLAP: usize = 24;
+/// So many passages at most, and so many chunks beside each.
+const MOST_PASSAGES: usize = 200;
+const MOST_NEIGHBOURS: u32 = 10;
 
 /// Which searches are made. All are, except to measure one alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,7 +122,8 @@ impl Search {
                 Some(self.embedder.embed(&caller, Purpose::Query, &phrasings).await?)
             }
         };
-        let wanted = CANDIDATES.max(question.top * 2);
+        let top = question.top.min(MOST_PASSAGES);
+        let wanted = CANDIDATES.max(top * 2);
         let searches = phrasings.iter().enumerate().map(|(index, phrasing)| {
             let vector = vectors.as_ref().and_then(|vectors| vectors.get(index)).map(<[f32]>::to_vec);
             async move {
@@ -145,7 +151,7 @@ impl Search {
         });
         let mut hits = without_copies(best_of(try_join_all(searches).await?));
         if let Some(reranker) = self.reranker.as_ref().filter(|_| question.rerank && !hits.is_empty()) {
-            hits.truncate(RERANKED.max(question.top * 2));
+            hits.truncate(RERANKED.max(top * 2));
             let texts: Vec<String> = hits.iter().map(|hit| whole(&hit.passage)).collect();
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             let scores = reranker.rerank(&caller, first, &texts).await?;
@@ -154,7 +160,7 @@ impl Search {
             }
             hits = sorted(hits);
         }
-        hits.truncate(question.top);
+        hits.truncate(top);
         Ok(hits)
     }
 
@@ -164,9 +170,9 @@ impl Search {
             return Ok(Evidence::default());
         };
         let hits = self.ranked(&dataset, &filter, scope, question).await?;
+        let neighbours = question.neighbours.min(MOST_NEIGHBOURS);
         let Some(seen) = question_filter(scope, &Question::new("")) else { return Ok(Evidence::default()) };
-        let names =
-            beside(&hits, question.neighbours).chain(beginnings(&question.introduce)).collect::<HashSet<_>>();
+        let names = beside(&hits, neighbours).chain(beginnings(&question.introduce)).collect::<HashSet<_>>();
         let names: Vec<String> = names.into_iter().collect();
         let around = Store::by_names(&dataset, &seen, &names).await?;
         let around: HashMap<String, Passage> =
@@ -177,7 +183,7 @@ impl Search {
         });
         Ok(Evidence {
             introductions: introductions.collect(),
-            passages: with_neighbours(hits, &around, question.neighbours),
+            passages: with_neighbours(hits, &around, neighbours),
         })
     }
 }
@@ -242,8 +248,11 @@ fn with_neighbours(hits: Vec<Hit>, around: &HashMap<String, Passage>, neighbours
         if taken.contains(&(document.clone(), chunk)) {
             continue;
         }
+        // Only what stands on the page of the hit: a passage is cited with one page.
+        let page = chunks.get(&(document.clone(), chunk)).map(|anchor| anchor.page);
         let has = |chunk: u32| {
-            chunks.contains_key(&(document.clone(), chunk)) && !taken.contains(&(document.clone(), chunk))
+            let key = (document.clone(), chunk);
+            !taken.contains(&key) && chunks.get(&key).is_some_and(|near| Some(near.page) == page)
         };
         let mut first = chunk;
         while first > 0 && has(first - 1) {
@@ -294,7 +303,7 @@ fn without_shared<'a>(before: &str, text: &'a str) -> &'a str {
         return rest;
     }
     let longest = LONGEST_OVERLAP.min(text.len()).min(before.len());
-    let shared = (1..=longest)
+    let shared = (SHORTEST_OVERLAP..=longest)
         .rev()
         .find(|&length| text.is_char_boundary(length) && before.ends_with(&text[..length]));
     shared.map_or(text, |length| text[length..].trim_start())
@@ -306,8 +315,9 @@ mod tests {
 
     #[test]
     fn chunks_join_without_what_they_share() {
-        assert_eq!(without_shared("one two three", "two three four"), "four");
-        assert_eq!(without_shared("one", "two"), "two");
+        let shared = "what both of them say, word for word";
+        assert_eq!(without_shared(&format!("before {shared}"), &format!("{shared} after")), "after");
+        assert_eq!(without_shared("in force before 2018", "8539.50.00 is gone"), "8539.50.00 is gone");
         assert_eq!(without_shared("Code | Rate\n1 | 2%", "Code | Rate\n2 | 3%"), "2 | 3%");
     }
 }

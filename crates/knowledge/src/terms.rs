@@ -104,7 +104,8 @@ fn words(text: &str) -> impl Iterator<Item = String> {
             _ => word.push(char),
         }
         // Scripts without spaces are searched by their single characters.
-        if is_ideograph(char) && !word.is_empty() {
+        let next = folded.get(at + 1).copied().unwrap_or(' ');
+        if (is_ideograph(char) || is_ideograph(next)) && !word.is_empty() {
             words.push(std::mem::take(&mut word));
         }
     }

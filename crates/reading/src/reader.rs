@@ -41,7 +41,7 @@ impl Default for Limits {
             opening: Duration::from_secs(20),
             page: Duration::from_secs(1),
             silence: Duration::from_secs(60),
-            said: 64 << 20,
+            said: 16 << 20,
             pages: 200,
             crashes: 3,
             most_pages: 50_000,
@@ -127,7 +127,9 @@ impl Reader {
             let last = pages.end.min(reading.count);
             if let Some(why) = ended {
                 crashes += 1;
-                let lost = if crashes > self.limits.crashes { next..last } else { next..last.min(next + 1) };
+                // A process that died after its last page has lost none.
+                let one = next..last.min(until).min(next + 1);
+                let lost = if crashes > self.limits.crashes { next..last } else { one };
                 for index in lost {
                     let page = lost_page(index + 1, &why);
                     on_page(&page, reading.count);
@@ -150,6 +152,7 @@ impl Reader {
         reading: &mut Reading,
         on_page: &mut impl FnMut(&Page, u32),
     ) -> Result<Option<String>, Failure> {
+        let (first, until) = (pages.start, pages.end);
         let many = u64::from(pages.end.saturating_sub(pages.start).min(self.limits.pages));
         let request = Request {
             kind,
@@ -167,6 +170,8 @@ impl Reader {
         let before = reading.pages.len();
         let opened = reading.count > 0;
         let why = loop {
+            let next = u32::try_from(reading.pages.len() - before).unwrap_or(u32::MAX).saturating_add(first);
+            let end = until.min(reading.count);
             match self.word(&mut stdout).await {
                 Ok(Some(Said::Opened { pages, .. })) if pages > self.limits.most_pages => {
                     return Err(Failure::TooManyPages(pages));
@@ -175,6 +180,12 @@ impl Reader {
                     reading.count = pages;
                     reading.title = title;
                 }
+                // What was asked for, in its order, and nothing else: the process may be in other hands.
+                Ok(Some(Said::Page(page))) if page.number != next + 1 || next >= end => {
+                    let _ = child.kill().await;
+                    break format!("it spoke of page {} out of turn", page.number);
+                }
+                Ok(Some(Said::Done)) if next < end => break "it ended before its last page".to_owned(),
                 Ok(Some(Said::Page(page))) => {
                     on_page(&page, reading.count);
                     reading.pages.push(page);
@@ -223,7 +234,11 @@ impl Reader {
                 Err("it has more to say of one page than is listened to".to_owned())
             }
             // A line that breaks off is the last word of a process that died in the middle of it.
-            Ok(Ok(_)) => Ok(serde_json::from_slice(&line).ok()),
+            Ok(Ok(_)) if !line.ends_with(b"\n") => Ok(None),
+            Ok(Ok(_)) => match serde_json::from_slice(&line) {
+                Ok(said) => Ok(Some(said)),
+                Err(error) => Err(format!("what it said is unclear ({error})")),
+            },
         }
     }
 }

@@ -1,7 +1,7 @@
 //! All pages of a document together: what repeats on every page, tables over page breaks, the codes
 //! and headings that govern a row, and pages without content.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::page::{Block, Line, Page, PageKind, Rect, Row, Skip, Table};
 
@@ -18,13 +18,15 @@ const DEEPEST: usize = 12;
 /// counts as one without content.
 pub fn complete(pages: &mut [Page], least: usize) {
     let repeated = running_lines(pages);
+    // A text file is one page: what it begins with says nothing of the whole.
+    let alone = pages.len() == 1;
     let mut table: Option<(Vec<String>, Vec<Govern>)> = None;
     let dotted = dotted_abbreviations(pages);
     for page in pages {
         let before = page.blocks.len();
         for block in &mut page.blocks {
             if let Block::Heading { lines, .. } | Block::Text { lines } = block {
-                lines.retain(|line| !is_running(line, page.height, &repeated));
+                lines.retain(|line| !is_running(line, page.number, page.height, &repeated));
             }
         }
         page.blocks.retain(|block| !matches!(block, Block::Heading { lines, .. } | Block::Text { lines } if lines.is_empty()));
@@ -49,66 +51,63 @@ pub fn complete(pages: &mut [Page], least: usize) {
                 Block::Heading { .. } | Block::Text { .. } => {}
             }
         }
-        judge(page, least, stripped);
+        judge(page, least, stripped, alone);
     }
 }
 
-/// A text with its numbers taken out, so that page numbers do not make every line another one.
-fn shape(text: &str) -> String {
-    let mut shape = String::new();
-    for char in text.chars() {
-        match char {
-            '0'..='9' => {
-                if !shape.ends_with('#') {
-                    shape.push('#');
-                }
-            }
-            _ if char.is_whitespace() => {}
-            _ => shape.extend(char.to_lowercase()),
-        }
-    }
-    shape
+/// By what a line is the same on two pages: every letter of it, or all but a number that counts the pages.
+fn marks(text: &str, page: u32) -> [String; 2] {
+    let plain: String =
+        text.chars().filter(|char| !char.is_whitespace()).flat_map(char::to_lowercase).collect();
+    let end = plain.trim_end_matches(|char: char| !char.is_ascii_digit()).len();
+    let start = plain[..end].trim_end_matches(|char: char| char.is_ascii_digit()).len();
+    let counted = match plain[start..end].parse::<i64>() {
+        Ok(number) => format!("{}#{}{}", &plain[..start], number - i64::from(page), &plain[end..]),
+        Err(_) => plain.clone(),
+    };
+    [plain, counted]
 }
 
 fn in_margin(place: Rect, height: f32) -> bool {
     height > 0.0 && (place.bottom < MARGIN * height || place.top > (1.0 - MARGIN) * height)
 }
 
-/// The shapes of lines that stand in the margin of many pages.
-fn running_lines(pages: &[Page]) -> HashMap<String, usize> {
+/// The marks of lines that stand in the margin of many pages.
+fn running_lines(pages: &[Page]) -> HashSet<String> {
     let mut on: HashMap<String, usize> = HashMap::new();
     for page in pages {
-        let mut shapes: Vec<String> = Vec::new();
+        let mut found: HashSet<String> = HashSet::new();
         for block in &page.blocks {
             let (Block::Heading { lines, .. } | Block::Text { lines }) = block else { continue };
             let margins =
                 lines.iter().filter(|line| line.place.is_some_and(|place| in_margin(place, page.height)));
-            shapes.extend(margins.map(|line| shape(&line.text)));
+            found.extend(margins.flat_map(|line| marks(&line.text, page.number)));
         }
-        shapes.sort();
-        shapes.dedup();
-        for shape in shapes {
-            *on.entry(shape).or_default() += 1;
+        for mark in found {
+            *on.entry(mark).or_default() += 1;
         }
     }
     let read = pages.iter().filter(|page| !page.blocks.is_empty()).count();
-    on.retain(|_, count| *count >= FEWEST_REPEATS && *count * 3 >= read);
-    on
+    let many = |count: usize| count >= FEWEST_REPEATS && count * 3 >= read;
+    on.into_iter().filter(|(_, count)| many(*count)).map(|(mark, _)| mark).collect()
 }
 
-fn is_running(line: &Line, height: f32, repeated: &HashMap<String, usize>) -> bool {
-    line.place.is_some_and(|place| in_margin(place, height)) && repeated.contains_key(&shape(&line.text))
+fn is_running(line: &Line, page: u32, height: f32, repeated: &HashSet<String>) -> bool {
+    line.place.is_some_and(|place| in_margin(place, height))
+        && marks(&line.text, page).iter().any(|mark| repeated.contains(mark))
 }
 
 /// Short words that a column has with a dot. The dots that lead to the next column swallow it elsewhere.
-fn dotted_abbreviations(pages: &[Page]) -> HashMap<String, ()> {
-    let mut dotted = HashMap::new();
+fn dotted_abbreviations(pages: &[Page]) -> HashSet<String> {
+    let mut dotted = HashSet::new();
     for cell in tables(pages).flat_map(|table| &table.rows).flat_map(|row| row.cells.iter().flatten()) {
+        let letters = cell.trim_end_matches('.');
         if cell.len() <= 6
+            && !letters.is_empty()
             && cell.ends_with('.')
-            && cell.trim_end_matches('.').chars().all(char::is_alphabetic)
+            && letters.chars().all(char::is_alphabetic)
         {
-            dotted.insert(cell.trim_end_matches('.').to_owned(), ());
+            dotted.insert(letters.to_owned());
         }
     }
     dotted
@@ -121,15 +120,15 @@ fn tables(pages: &[Page]) -> impl Iterator<Item = &Table> {
     })
 }
 
-fn with_dots(table: &mut Table, dotted: &HashMap<String, ()>) {
+fn with_dots(table: &mut Table, dotted: &HashSet<String>) {
     for cell in table.rows.iter_mut().flat_map(|row| row.cells.iter_mut().flatten()) {
         if let Some((first, rest)) = cell.split_once(' ') {
-            if dotted.contains_key(first) && dotted.contains_key(rest.trim_end_matches('.'))
-                || dotted.contains_key(first) && rest.len() <= 4
+            if dotted.contains(first) && dotted.contains(rest.trim_end_matches('.'))
+                || dotted.contains(first) && rest.len() <= 4
             {
                 *cell = format!("{first}. {rest}");
             }
-        } else if dotted.contains_key(cell.as_str()) {
+        } else if dotted.contains(cell.as_str()) {
             cell.push('.');
         }
     }
@@ -159,6 +158,7 @@ fn govern(table: &mut Table, governs: &mut Vec<Govern>) {
                 .iter()
                 .rev()
                 .find_map(|govern| govern.code.as_ref())
+                .filter(|code| code.matches('.').count() == 2)
                 .map(|code| format!("{code}.{suffix}")),
             (None, None) => None,
         };
@@ -182,7 +182,8 @@ fn parts(row: &Row) -> (Option<String>, Option<String>, String) {
     };
     let first = bare(row.cell(0));
     let second = bare(row.cell(1));
-    let code = is_code(&first).then_some(first);
+    let whole = first.contains('.') || first.len() == 4;
+    let code = (is_code(&first) && whole).then_some(first);
     let suffix = (row.cells.len() > 3 && is_code(&second) && second.len() <= 4).then_some(second);
     let longest =
         row.cells.iter().flatten().max_by_key(|cell| cell.len()).map(String::as_str).unwrap_or_default();
@@ -203,7 +204,7 @@ fn shortened(name: &str) -> String {
 }
 
 /// Decides whether a page has content.
-fn judge(page: &mut Page, least: usize, stripped: bool) {
+fn judge(page: &mut Page, least: usize, stripped: bool, alone: bool) {
     if page.skipped.is_some() {
         return;
     }
@@ -220,9 +221,9 @@ fn judge(page: &mut Page, least: usize, stripped: bool) {
         Some(Skip::Blank)
     } else if letters < least {
         Some(Skip::Short)
-    } else if is_contents(&lower, &lines) {
+    } else if !alone && is_contents(&lower, &lines) {
         Some(Skip::Contents)
-    } else if is_index(&lower, &lines) {
+    } else if !alone && is_index(&lower, &lines) {
         Some(Skip::Index)
     } else {
         None
@@ -245,10 +246,16 @@ fn is_blank_notice(lower: &str) -> bool {
 fn is_contents(lower: &str, lines: &[&str]) -> bool {
     let named = ["contents", "table of contents", "índice", "indice", "contenido", "tabla de contenido"];
     let named = lower.lines().take(6).any(|line| named.contains(&line.trim().trim_end_matches(':')));
-    let ends = lines.iter().filter(|line| ends_with_page(line)).count();
+    let ends: Vec<&&str> = lines.iter().filter(|line| ends_with_page(line)).collect();
+    let number = |line: &&&str| {
+        line.split_whitespace().next_back().and_then(|last| last.trim_start_matches('.').parse::<u32>().ok())
+    };
+    let numbers: Vec<u32> = ends.iter().filter_map(number).collect();
     let share = if named { 3 } else { 6 };
     lines.len() >= 4
-        && ends * 10 >= lines.len() * share
+        && ends.len() * 10 >= lines.len() * share
+        && numbers.is_sorted()
+        && numbers.first() < numbers.last()
         && (named || lines.iter().any(|line| line.contains("...")))
 }
 

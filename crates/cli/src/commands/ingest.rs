@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use futures_util::StreamExt;
 use ibid_core::model::Caller;
-use ibid_core::{Message, ThreadId};
+use ibid_core::{Message, RunId, ThreadId};
 use ibid_engine::{Assistant, Engine, LocalEngine, MessageWindow, Turn};
 use ibid_graph::Kind;
 use ibid_knowledge::{ChunkSize, Ingestion, Job, Outcome, Settings, Summary};
@@ -120,10 +120,8 @@ impl Loader<'_> {
     async fn one(&self, source: &str) -> anyhow::Result<Summary> {
         let job = self.job(source).await?;
         let thread = thread_of(&job);
-        // What an interrupted command left goes on; a new run would only find it done.
-        let runs = self.engine.runs(&scope(), thread).await.unwrap_or_default();
-        let run = match runs.iter().rev().find(|run| !run.status.is_final()) {
-            Some(run) => run.id,
+        let run = match self.unfinished(thread, &job).await? {
+            Some(run) => run,
             None => {
                 let message = Message::user(serde_json::to_string(&job)?);
                 self.engine.submit(&scope(), Turn::new(thread, PROGRAM, message)).await?.run
@@ -166,6 +164,23 @@ impl Loader<'_> {
             eprintln!("{}: {}", shown(source), told(&summary.outcome));
         }
         Ok(summary)
+    }
+
+    /// The run of an interrupted command that loads the same in the same way: it goes on. One that loads
+    /// something else under this name is stopped, since it would come after what is asked for now.
+    async fn unfinished(&self, thread: ThreadId, job: &Job) -> anyhow::Result<Option<RunId>> {
+        let runs = self.engine.runs(&scope(), thread).await.unwrap_or_default();
+        let Some(run) = runs.iter().rev().find(|run| !run.status.is_final()) else { return Ok(None) };
+        let window = MessageWindow { before: None, limit: 1 };
+        let said = self.engine.messages(&scope(), thread, window).await?;
+        let asked = said.last().and_then(|(_, message)| serde_json::from_str::<Job>(&message.text).ok());
+        if asked.as_ref() == Some(job) {
+            return Ok(Some(run.id));
+        }
+        self.engine.stop(&scope(), run.id).await?;
+        let mut events = self.engine.events(&scope(), run.id, 0).await?;
+        while events.next().await.is_some() {}
+        Ok(None)
     }
 
     async fn job(&self, source: &str) -> anyhow::Result<Job> {

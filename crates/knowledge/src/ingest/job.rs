@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ibid_core::evidence::DocumentId;
-use ibid_core::{Corpus, Label, Tenant};
+use ibid_core::{Corpus, Label, RunId, Tenant};
 use ibid_graph::{END, State};
 use ibid_reading::Kind;
 use serde::{Deserialize, Serialize};
@@ -101,11 +101,17 @@ pub struct Summary {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Loading {
     pub(crate) job: Job,
+    /// The run, so that two that load the same document do not mix what they stage.
+    pub(crate) run: RunId,
     pub(crate) fetched: Option<Fetched>,
     pub(crate) read: Vec<Batch>,
     pub(crate) cut: Option<Cut>,
     /// How many parts of the chunks have vectors.
     pub(crate) embedded: u32,
+    /// The version that the commit found in the ledger.
+    pub(crate) replaced: Option<String>,
+    /// How the commit ended.
+    pub(crate) committed: Option<Outcome>,
     pub(crate) ended: Option<(Outcome, u64)>,
 }
 
@@ -115,6 +121,8 @@ pub(crate) struct Fetched {
     pub(crate) version: String,
     pub(crate) bytes: u64,
     pub(crate) kind: Kind,
+    /// The version that it replaces.
+    pub(crate) before: Option<String>,
     /// When it began, in milliseconds since 1970.
     pub(crate) began: u64,
 }
@@ -144,6 +152,7 @@ pub(crate) enum Change {
     Read(Batch),
     Cut(Cut),
     Embedded(u32),
+    Committed { outcome: Outcome, replaced: Option<String> },
     Ended { outcome: Outcome, milliseconds: u64 },
 }
 
@@ -156,14 +165,28 @@ impl State for Loading {
             Change::Read(batch) => self.read.push(batch),
             Change::Cut(cut) => self.cut = Some(cut),
             Change::Embedded(parts) => self.embedded = parts,
+            Change::Committed { outcome, replaced } => {
+                self.committed = Some(outcome);
+                self.replaced = replaced;
+            }
             Change::Ended { outcome, milliseconds } => self.ended = Some((outcome, milliseconds)),
         }
     }
 }
 
 impl Loading {
-    pub(crate) fn new(job: Job) -> Self {
-        Self { job, fetched: None, read: Vec::new(), cut: None, embedded: 0, ended: None }
+    pub(crate) fn new(job: Job, run: RunId) -> Self {
+        Self {
+            job,
+            run,
+            replaced: None,
+            committed: None,
+            fetched: None,
+            read: Vec::new(),
+            cut: None,
+            embedded: 0,
+            ended: None,
+        }
     }
 
     /// What comes next.
@@ -181,8 +204,7 @@ impl Loading {
 
     /// Where what steps find is staged.
     pub(crate) fn work(&self) -> String {
-        let version = self.fetched.as_ref().map(|fetched| fetched.version.as_str()).unwrap_or_default();
-        format!("{}-{}", self.job.document(), &version[..version.len().min(12)])
+        format!("{}-{}", self.job.document(), self.run)
     }
 
     pub(crate) fn pages(&self) -> u32 {

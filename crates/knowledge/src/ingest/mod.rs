@@ -1,6 +1,6 @@
 //! Loading a document: a graph whose every step, once done, is never done again.
 //!
-//! fetch → read (a step for each batch of pages) → cut → embed (a step for each batch of chunks) → commit.
+//! fetch → read (a step for each batch of pages) → cut → embed (a step for each batch of chunks) → commit → tidy.
 //! What a step finds lies staged in the store, named by the document and its version, so that any machine
 //! can go on; the step's record only refers to it.
 
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ibid_core::model::Embedder;
-use ibid_core::{Message, TurnInput};
+use ibid_core::{Message, RunId, TurnInput};
 use ibid_graph::{
     Begin, BuildError, END, Graph, NodeError, Program, RetryPolicy, Retryable, START, Terminal,
 };
@@ -64,7 +64,7 @@ impl Ingestion {
             let text = input.messages.first().map(|message| message.text.as_str()).unwrap_or_default();
             let job = serde_json::from_str(text)
                 .map_err(|error| Begin::from(format!("this is no job: {error}")))?;
-            Ok(Loading::new(job))
+            Ok(Loading::new(job, input.run))
         };
         let finish = |loading: &Loading| {
             let summary = loading.summary();
@@ -80,7 +80,7 @@ impl Ingestion {
     /// summary says so.
     pub async fn load(&self, job: Job) -> Result<Summary, Error> {
         let unsound = |error: BuildError| Error::Damaged(error.to_string());
-        let loaded = self.graph().map_err(unsound)?.run(Loading::new(job)).await;
+        let loaded = self.graph().map_err(unsound)?.run(Loading::new(job, RunId::new())).await;
         loaded.map(|loading| loading.summary()).map_err(|error| Error::Document(error.to_string()))
     }
 
@@ -92,19 +92,21 @@ impl Ingestion {
                 work(ingestion.clone(), loading, context)
             }
         };
-        let patience = RetryPolicy::times(4);
+        let patience = RetryPolicy::times(10).delays(Duration::from_millis(200), Duration::from_secs(60));
         Graph::builder("ingestion")
             .node("fetch", node(steps::fetch))
             .node("read", node(steps::read))
             .node("cut", node(steps::cut))
             .node("embed", node(steps::embed))
             .node("commit", node(steps::commit))
+            .node("tidy", node(steps::tidy))
             .edge(START, "fetch")
             .branch("fetch", Loading::next, ["read", END])
             .branch("read", Loading::next, ["read", "cut", "commit", END])
             .branch("cut", Loading::next, ["embed", "commit", END])
             .branch("embed", Loading::next, ["embed", "commit", END])
-            .edge("commit", END)
+            .edge("commit", "tidy")
+            .edge("tidy", END)
             .at_most("read", 10_000, "cut")
             .at_most("embed", 100_000, "commit")
             .time_limit("fetch", Duration::from_secs(1800))
@@ -112,11 +114,13 @@ impl Ingestion {
             .time_limit("cut", Duration::from_secs(1800))
             .time_limit("embed", Duration::from_secs(7200))
             .time_limit("commit", Duration::from_secs(1800))
+            .time_limit("tidy", Duration::from_secs(600))
             .retry("fetch", patience)
             .retry("read", patience)
             .retry("cut", patience)
             .retry("embed", patience)
             .retry("commit", patience)
+            .retry("tidy", patience)
             .build()
     }
 }

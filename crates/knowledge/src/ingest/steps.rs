@@ -56,16 +56,30 @@ pub(crate) fn fetch(ingestion: Ingestion, loading: Arc<Loading>, context: Contex
             let why = "it is none of the forms that can be read: PDF, Markdown, HTML, plain text".to_owned();
             return fail(&ingestion, &loading, &version, bytes, began, why).await;
         };
-        let scope = ibid_core::Scope::of(job.tenant.clone()).holding(job.settings.labels.iter().cloned());
-        let known = ingestion.store.document(&scope, &job.document()).await?;
-        if known.is_some_and(|known| is_same(&known, &loading, &version)) {
+        let known = ingestion.store.row(&job.document()).await?;
+        if known.as_ref().is_some_and(|known| is_same(known, &loading, &version)) {
             return Ok(ended(Outcome::Unchanged, began));
         }
-        let fetched = Fetched { version, bytes, kind, began };
+        let before = known.as_ref().map(|known| known.version.clone()).filter(|before| *before != version);
+        let fetched = Fetched { version, bytes, kind, before, began };
         let draft = draft(&loading, &fetched, Status::Loading);
         if let Some(other) = ingestion.store.with_content(&draft).await? {
+            let problem = Some(format!("{} has the same content and is searched in its place", other.source));
+            ingestion.store.unsearch(&draft.id).await?;
+            ingestion.store.record(&Document { status: Status::Duplicate, problem, ..draft }).await?;
+            if let Some(before) = &fetched.before {
+                ingestion.store.forget_original(before).await?;
+            }
             return Ok(ended(Outcome::Duplicate { of: other.source }, began));
         }
+        // From here on the ledger says that this content is needed. What can be searched stays as it is.
+        let row = match known {
+            Some(known) if known.status == Status::Ready => {
+                Document { pending: fetched.version.clone(), ..known }
+            }
+            _ => draft,
+        };
+        ingestion.store.record(&row).await?;
         Ok(Change::Fetched(fetched))
     })
 }
@@ -207,31 +221,39 @@ pub(crate) fn commit(ingestion: Ingestion, loading: Arc<Loading>, context: Conte
         let fetched = fetched(&loading)?;
         let work = loading.work();
         let mut document: Document = staged(&ingestion, &work, LEDGER).await?;
-        let scope = ibid_core::Scope::of(document.tenant.clone()).holding(document.labels.iter().cloned());
-        let before = ingestion.store.document(&scope, &document.id).await?;
-        document.changed = now();
-        ingestion.store.record(&document).await?;
         let mut all: Vec<Chunk> = Vec::new();
         let mut vectors: Vec<f32> = Vec::new();
         for part in 0..loading.cut.as_ref().map_or(0, |cut| cut.parts) {
             all.extend(staged::<Vec<Chunk>>(&ingestion, &work, &chunks_part(part)).await?);
             let bytes = ingestion.store.staged(&work, &vectors_part(part)).await?;
-            vectors.extend(
-                bytes
-                    .chunks_exact(4)
-                    .map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])),
-            );
+            let values = bytes.chunks_exact(4);
+            vectors.extend(values.map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])));
         }
         ingestion.store.replace(&document, &all, vectors).await?;
         document.status = if all.is_empty() { Status::Empty } else { Status::Ready };
         document.milliseconds = now().saturating_sub(fetched.began);
         document.changed = now();
-        ingestion.store.record(&document).await?;
-        if let Some(before) = before.filter(|before| before.version != document.version) {
-            ingestion.store.forget_original(&before.version).await?;
+        // Whoever committed last writes the ledger; the version that is searched is the truth.
+        let other = ingestion.store.row(&document.id).await?;
+        let held = ingestion.store.held(&document.id).await?;
+        if held.as_deref().is_none_or(|held| held == document.version) {
+            ingestion.store.record(&document).await?;
         }
-        ingestion.store.unstage(&work).await?;
-        Ok(ended(if all.is_empty() { Outcome::Empty } else { Outcome::Loaded }, fetched.began))
+        let replaced = other.map(|other| other.version).filter(|version| *version != document.version);
+        let outcome = if all.is_empty() { Outcome::Empty } else { Outcome::Loaded };
+        Ok(Change::Committed { outcome, replaced })
+    })
+}
+
+/// Removes what is needed no more. Doing it again does no harm.
+pub(crate) fn tidy(ingestion: Ingestion, loading: Arc<Loading>, _: Context) -> Step {
+    Box::pin(async move {
+        let fetched = fetched(&loading)?;
+        for original in fetched.before.iter().chain(&loading.replaced).chain([&fetched.version]) {
+            ingestion.store.forget_original(original).await?;
+        }
+        ingestion.store.unstage(&loading.work()).await?;
+        Ok(ended(loading.committed.clone().unwrap_or(Outcome::Loaded), fetched.began))
     })
 }
 
@@ -286,6 +308,7 @@ fn draft(loading: &Loading, fetched: &Fetched, status: Status) -> Document {
         version: fetched.version.clone(),
         bytes: fetched.bytes,
         status,
+        pending: String::new(),
         problem: None,
         chunks: 0,
         tables: 0,
@@ -304,38 +327,40 @@ async fn fail(
     began: u64,
     why: String,
 ) -> Result<Change, NodeError> {
-    let job = &loading.job;
-    let scope = ibid_core::Scope::of(job.tenant.clone()).holding(job.settings.labels.iter().cloned());
-    let before = ingestion
-        .store
-        .document(&scope, &job.document())
-        .await?
-        .filter(|before| before.status == Status::Ready);
-    let document = match before {
-        Some(mut before) => {
-            before.problem = Some(format!("a newer version could not be read: {why}"));
-            before
+    let known = ingestion.store.row(&loading.job.document()).await?;
+    let before = known.as_ref().map(|known| known.version.clone());
+    let document = match known.filter(|known| known.status == Status::Ready) {
+        Some(known) => {
+            let problem = Some(format!("a newer version could not be read: {why}"));
+            Document { problem, pending: String::new(), ..known }
         }
         None => {
-            let fetched =
-                Fetched { version: version.to_owned(), bytes, kind: ibid_reading::Kind::Text, began };
+            let kind = ibid_reading::Kind::Text;
+            let fetched = Fetched { version: version.to_owned(), bytes, kind, before: None, began };
             Document { problem: Some(why.clone()), ..draft(loading, &fetched, Status::Failed) }
         }
     };
     ingestion.store.record(&document).await?;
-    if document.version != version {
-        ingestion.store.forget_original(version).await?;
+    for original in before.iter().map(String::as_str).chain([version]) {
+        ingestion.store.forget_original(original).await?;
     }
     ingestion.store.unstage(&loading.work()).await?;
     Ok(ended(Outcome::Failed { why }, began))
 }
 
+/// Leaves everything as it was before the load.
 async fn stop(ingestion: &Ingestion, loading: &Loading) -> Result<Change, NodeError> {
-    ingestion.store.unstage(&loading.work()).await?;
-    if let Some(fetched) = &loading.fetched {
-        ingestion.store.forget_original(&fetched.version).await?;
+    let fetched = fetched(loading)?;
+    if let Some(known) = ingestion.store.row(&loading.job.document()).await? {
+        if known.status == Status::Loading {
+            ingestion.store.forget(&known.id).await?;
+        } else if known.pending == fetched.version {
+            ingestion.store.record(&Document { pending: String::new(), ..known }).await?;
+        }
     }
-    Ok(ended(Outcome::Stopped, loading.fetched.as_ref().map_or_else(now, |fetched| fetched.began)))
+    ingestion.store.unstage(&loading.work()).await?;
+    ingestion.store.forget_original(&fetched.version).await?;
+    Ok(ended(Outcome::Stopped, fetched.began))
 }
 
 fn ended(outcome: Outcome, began: u64) -> Change {

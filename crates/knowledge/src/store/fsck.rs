@@ -74,34 +74,32 @@ impl Store {
                 );
             }
             match document.status {
-                Status::Loading if held && document.chunks == count => {
-                    document.status = Status::Ready;
-                    self.settle(&mut report, repair, &document, "was loaded and not marked as ready").await?;
-                }
                 Status::Loading => {
                     let what = "was left while it was being loaded; load it again";
-                    if repair {
-                        match chunks.versions.first() {
-                            // What was there before is still searched: the ledger says so again.
-                            Some(version) => {
-                                document.version.clone_from(version);
-                                document.chunks = count;
-                                document.status = Status::Ready;
-                            }
-                            None => document.status = Status::Failed,
-                        }
-                        document.problem = Some("loading was not finished".to_owned());
-                    }
+                    document.status = Status::Failed;
+                    document.problem = Some("loading was not finished; load it again".to_owned());
+                    self.settle(&mut report, repair, &document, what).await?;
+                }
+                Status::Ready if !document.pending.is_empty() => {
+                    let what = "has a newer version whose loading was not finished; load it again";
+                    document.pending.clear();
                     self.settle(&mut report, repair, &document, what).await?;
                 }
                 Status::Ready if !held || document.chunks != count => {
-                    let what = format!(
-                        "{} should have {} chunks of its version and has {count}; load it again",
-                        document.source, document.chunks
-                    );
-                    report.say(what, false);
+                    let (source, expected) = (document.source.clone(), document.chunks);
+                    let single = chunks.versions.first().filter(|_| chunks.versions.len() == 1).cloned();
+                    let mends = repair && single.is_some();
+                    if let (true, Some(version)) = (repair, single) {
+                        // What is searched is the truth: two machines loaded it at once.
+                        document.version = version;
+                        document.chunks = count;
+                        document.pages.clear();
+                        document.problem = Some("its pages are not known; load it again".to_owned());
+                        self.record(&document).await?;
+                    }
+                    report.say(format!("{source} should have {expected} chunks of its version and has {count}; load it again"), mends);
                 }
-                Status::Empty | Status::Failed if count > 0 => {
+                Status::Empty | Status::Failed | Status::Duplicate if count > 0 => {
                     if repair {
                         self.chunks.replace("document", &document.id.0, None).await?;
                     }

@@ -121,8 +121,9 @@ impl Store {
         self.same_model(&dataset)?;
         if made || !dataset.config().contains_key(EMBEDDER) {
             let mut dataset = dataset.as_ref().clone();
-            dataset.update_config([(EMBEDDER, self.embedder.as_str())]).await?;
+            // The name of the model comes last: it says that the table is complete.
             self.index(&mut dataset).await?;
+            dataset.update_config([(EMBEDDER, self.embedder.as_str())]).await?;
             self.chunks.saw(Arc::new(dataset)).await;
         }
         Ok(())
@@ -170,7 +171,12 @@ impl Store {
         Ok(self.ledger(Some(filter)).await?.into_iter().next())
     }
 
-    /// The document of a corpus that has this content already, if there is one.
+    /// What the ledger says of a document, whoever may see it.
+    pub(crate) async fn row(&self, id: &DocumentId) -> Result<Option<Document>, Error> {
+        Ok(self.ledger(Some(format!("document = {}", filter::quoted(&id.0)))).await?.into_iter().next())
+    }
+
+    /// The document of a corpus that has this content already, for the same readers, if there is one.
     pub(crate) async fn with_content(&self, document: &Document) -> Result<Option<Document>, Error> {
         let filter = format!(
             "tenant = {} AND corpus = {} AND version = {}",
@@ -179,7 +185,29 @@ impl Store {
             filter::quoted(&document.version)
         );
         let found = self.ledger(Some(filter)).await?;
-        Ok(found.into_iter().find(|found| found.id != document.id && found.status == Status::Ready))
+        let same = |found: &Document| {
+            found.id != document.id && found.status == Status::Ready && found.labels == document.labels
+        };
+        Ok(found.into_iter().find(same))
+    }
+
+    /// The version of a document that is searched, if any is.
+    pub(crate) async fn held(&self, id: &DocumentId) -> Result<Option<String>, Error> {
+        let Some(dataset) = self.chunks.newest().await? else { return Ok(None) };
+        let mut scan = dataset.scan();
+        scan.filter(&format!("document = {}", filter::quoted(&id.0)))?
+            .project(&["version"])?
+            .limit(Some(1), None)?;
+        let batch = scan.try_into_batch().await?;
+        Ok(rows::texts(&batch, "version")?.iter().flatten().next().map(str::to_owned))
+    }
+
+    /// Takes a document out of what is searched, and leaves its row in the ledger.
+    pub(crate) async fn unsearch(&self, id: &DocumentId) -> Result<(), Error> {
+        if self.chunks.latest().await?.is_some() {
+            self.chunks.replace("document", &id.0, None).await?;
+        }
+        Ok(())
     }
 
     async fn ledger(&self, filter: Option<String>) -> Result<Vec<Document>, Error> {
@@ -209,18 +237,46 @@ impl Store {
     /// Fails when the store cannot be written. Doing it again goes on where it failed.
     pub async fn delete(&self, scope: &Scope, id: &DocumentId) -> Result<bool, Error> {
         let Some(document) = self.document(scope, id).await? else { return Ok(false) };
-        if self.chunks.latest().await?.is_some() {
-            self.chunks.replace("document", &id.0, None).await?;
-        }
-        self.documents.replace("document", &id.0, None).await?;
+        self.unsearch(id).await?;
+        self.forget(id).await?;
+        self.orphan_duplicates(&document).await?;
         self.forget_original(&document.version).await?;
         Ok(true)
     }
 
-    /// Removes an original that no document has any more.
+    /// Takes a document out of the ledger.
+    pub(crate) async fn forget(&self, id: &DocumentId) -> Result<(), Error> {
+        self.documents.replace("document", &id.0, None).await
+    }
+
+    /// Says of documents that had the content of one that is gone that they are searched no more.
+    pub(crate) async fn orphan_duplicates(&self, gone: &Document) -> Result<(), Error> {
+        let filter = format!(
+            "tenant = {} AND corpus = {} AND version = {}",
+            filter::quoted(gone.tenant.as_str()),
+            filter::quoted(gone.corpus.as_str()),
+            filter::quoted(&gone.version)
+        );
+        for mut document in self.ledger(Some(filter)).await? {
+            if document.status == Status::Duplicate && document.labels == gone.labels {
+                document.status = Status::Failed;
+                document.problem =
+                    Some(format!("{}, which had the same content, is gone; load it again", gone.source));
+                self.record(&document).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes an original that no document has any more, and none is being loaded from.
     pub(crate) async fn forget_original(&self, version: &str) -> Result<(), Error> {
-        let others = self.ledger(Some(format!("version = {}", filter::quoted(version)))).await?;
-        if others.is_empty() && !version.is_empty() {
+        if version.is_empty() {
+            return Ok(());
+        }
+        self.documents.newest().await?;
+        let quoted = filter::quoted(version);
+        let others = self.ledger(Some(format!("version = {quoted} OR pending = {quoted}"))).await?;
+        if others.is_empty() {
             self.place.remove(&original(version)).await?;
         }
         Ok(())

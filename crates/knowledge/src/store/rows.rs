@@ -62,6 +62,7 @@ pub(crate) fn document_schema() -> SchemaRef {
         text("corpus"),
         labels_field(),
         text("version"),
+        text("pending"),
         Field::new("changed", DataType::UInt64, false),
         text("record"),
     ]))
@@ -158,6 +159,7 @@ pub(crate) fn document_row(document: &Document) -> Result<RecordBatch, Error> {
         one(document.corpus.as_str()),
         labels(document, 1),
         one(&document.version),
+        one(&document.pending),
         Arc::new(UInt64Array::from(vec![document.changed])),
         one(&record),
     ];

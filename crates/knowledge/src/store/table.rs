@@ -71,6 +71,14 @@ impl Table {
         }
     }
 
+    /// The newest version, looked for now, or none if the table was never written.
+    pub(crate) async fn newest(&self) -> Result<Option<Arc<Dataset>>, Error> {
+        if let Some((_, seen)) = self.opened.write().await.as_mut() {
+            *seen = seen.checked_sub(FRESH_FOR).unwrap_or(*seen);
+        }
+        self.latest().await
+    }
+
     /// The newest version; an empty table is made if there is none. Returns whether it was made here.
     pub(crate) async fn made(&self) -> Result<(Arc<Dataset>, bool), Error> {
         if let Some(dataset) = self.latest().await? {

@@ -2,7 +2,7 @@
 //! tried again, and readers go on with the version that they have.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lance::dataset::Dataset;
 use lance::dataset::optimize::{CompactionOptions, compact_files};
@@ -21,8 +21,8 @@ use crate::Error;
 
 /// A step of upkeep that loses to a writer is tried again so often.
 const MOST_ATTEMPTS: u32 = 5;
-/// Versions older than this are removed. A turn that reads one is over by then.
-const KEEP: i64 = 60;
+/// A version that was replaced so long ago is removed. A turn that reads it is over by then.
+const KEEP: Duration = Duration::from_secs(3600);
 /// Bits for each dimension of a vector in the index.
 const BITS: u8 = 5;
 
@@ -41,15 +41,19 @@ pub struct Kept {
 }
 
 impl Store {
-    /// Makes the indexes of a new table of chunks.
+    /// Makes the indexes of the table of chunks that are not there yet.
     pub(super) async fn index(&self, dataset: &mut Dataset) -> Result<(), Error> {
+        let there: Vec<String> =
+            dataset.load_indices().await?.iter().map(|index| index.name.clone()).collect();
         let terms = InvertedIndexParams::new("whitespace".to_owned(), Language::English)
             .stem(false)
             .remove_stop_words(false)
             .lower_case(false)
             .ascii_folding(false)
             .max_token_length(None);
-        dataset.create_index(&[TERMS], IndexType::Inverted, Some(TERMS.to_owned()), &terms, true).await?;
+        if !there.iter().any(|name| name == TERMS) {
+            dataset.create_index(&[TERMS], IndexType::Inverted, Some(TERMS.to_owned()), &terms, true).await?;
+        }
         let scalar = [
             ("id", IndexType::BTree, BuiltinIndexType::BTree),
             ("document", IndexType::BTree, BuiltinIndexType::BTree),
@@ -59,7 +63,9 @@ impl Store {
             ("language", IndexType::Bitmap, BuiltinIndexType::Bitmap),
             ("labels", IndexType::LabelList, BuiltinIndexType::LabelList),
         ];
-        for (column, kind, builtin) in scalar {
+        for (column, kind, builtin) in
+            scalar.into_iter().filter(|(column, ..)| !there.iter().any(|name| name == column))
+        {
             let params = ScalarIndexParams::for_builtin(builtin);
             dataset.create_index(&[column], kind, Some(column.to_owned()), &params, true).await?;
         }
@@ -93,6 +99,7 @@ impl Store {
         let Some(dataset) = self.chunks.latest().await? else { return Ok(()) };
         let mut dataset = dataset.as_ref().clone();
         dataset.checkout_latest().await?;
+        self.index(&mut dataset).await?;
         let missing = unindexed(&dataset, TERMS).await?;
         if missing > 0 {
             let parts = dataset.load_indices_by_name(TERMS).await?.len();
@@ -124,9 +131,7 @@ impl Store {
             self.chunks.saw(Arc::new(dataset.clone())).await;
         }
         self.tidy_ledger().await?;
-        let age = chrono::Duration::minutes(KEEP);
-        dataset.cleanup_old_versions(age, None, Some(false)).await?;
-        Ok(())
+        forget_versions(&dataset).await
     }
 
     /// The ledger has one small commit for each change: it is merged and its old versions are removed.
@@ -138,9 +143,22 @@ impl Store {
             compact_files(&mut ledger, CompactionOptions::default(), None).await?;
             self.documents.saw(Arc::new(ledger.clone())).await;
         }
-        ledger.cleanup_old_versions(chrono::Duration::minutes(KEEP), None, Some(false)).await?;
-        Ok(())
+        forget_versions(&ledger).await
     }
+}
+
+/// Removes versions that were replaced long ago. A version may be old and still be read, if it was the newest
+/// until a moment ago: what counts is when the next one came.
+async fn forget_versions(dataset: &Dataset) -> Result<(), Error> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let millis = |span: Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+    let cutoff = millis(now.saturating_sub(KEEP));
+    let times = dataset.versions().await?.into_iter().map(|version| version.timestamp.timestamp_millis());
+    if let Some(before) = times.filter(|time| *time < cutoff).max() {
+        let age = chrono::Duration::milliseconds(millis(now) - before);
+        dataset.cleanup_old_versions(age, None, Some(false)).await?;
+    }
+    Ok(())
 }
 
 /// How many rows an index does not know.

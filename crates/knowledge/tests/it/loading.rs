@@ -40,6 +40,11 @@ async fn a_schedule_is_loaded_found_replaced_and_deleted(place: Where) {
     let copy = load(&ingestion, job("tariffs", "copy.pdf"), &pdf).await;
     assert_eq!(copy.outcome, Outcome::Duplicate { of: "chapter-85.pdf".to_owned() });
 
+    let documents = store.documents(&everybody()).await.unwrap();
+    let stood: Vec<Status> = documents.iter().map(|document| document.status).collect();
+    assert_eq!(stood, [Status::Ready, Status::Duplicate]);
+    assert!(store.delete(&everybody(), &documents[1].id).await.unwrap());
+
     // A new version takes its place, for words and for meaning.
     let text = b"LED lamps are now free of duty under heading 9999.10, says the new schedule of this year.";
     let mut newer = job("tariffs", "chapter-85.pdf");

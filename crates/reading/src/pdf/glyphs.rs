@@ -14,6 +14,8 @@ const MOST_GLYPHS: usize = 200_000;
 const MOST_OBJECTS: usize = 100_000;
 /// Forms inside forms are followed this deep.
 const DEEPEST_FORM: usize = 8;
+/// What stands further from the page than this, in points, is not on it.
+const FARTHEST: f32 = 100_000.0;
 /// What is thinner than this is a rule, not an area.
 const THINNEST: f32 = 3.0;
 
@@ -113,20 +115,22 @@ impl Canvas {
             dominant,
             seen,
         );
-        let glyphs = raw
-            .into_iter()
-            .map(|(char, place, x, y, size, spaced)| {
-                let place = turn.upright([
-                    place.left().value,
-                    place.bottom().value,
-                    place.right().value,
-                    place.top().value,
-                ]);
-                let (_, baseline) = turn.point(x, y);
-                let size = if size > 0.0 { size } else { place.bottom - place.top };
-                Glyph { char, place, baseline, size, spaced }
-            })
-            .collect();
+        let glyphs = raw.into_iter().map(|(char, place, x, y, size, spaced)| {
+            let place = turn.upright([
+                place.left().value,
+                place.bottom().value,
+                place.right().value,
+                place.top().value,
+            ]);
+            let (_, baseline) = turn.point(x, y);
+            let size = if size > 0.0 { size } else { place.bottom - place.top };
+            Glyph { char, place, baseline, size, spaced }
+        });
+        let far = |place: Rect| {
+            let sides = [place.left, place.top, place.right, place.bottom];
+            !sides.iter().all(|side| side.is_finite() && side.abs() < FARTHEST)
+        };
+        let glyphs = glyphs.filter(|glyph| !far(glyph.place) && glyph.baseline.is_finite()).collect();
         let mut canvas = Self { glyphs, rules: Vec::new(), turn, pictured: false, cut, unknown };
         let mut left = MOST_OBJECTS;
         for object in page.objects().iter() {
@@ -205,6 +209,12 @@ impl Canvas {
             }
         }
         let Some(all) = Rect::around(sides.iter().map(|&(a, b)| span(a, b))) else { return };
+        if ![all.left, all.top, all.right, all.bottom]
+            .iter()
+            .all(|side| side.is_finite() && side.abs() < FARTHEST)
+        {
+            return;
+        }
         let (width, height) = (all.right - all.left, all.bottom - all.top);
         if width <= THINNEST && height > THINNEST {
             self.rules.push(Rule {

@@ -12,6 +12,8 @@ use crate::page::{Rect, Row, Table};
 const NEAR: f32 = 3.0;
 /// So many rules on a page draw a picture, not tables.
 const MOST_RULES: usize = 20_000;
+/// So many crossings of rules are graph paper or a map: cells are looked for in time that grows with their square.
+const MOST_CROSSINGS: usize = 10_000;
 /// A row taller than this may hold entries without rules between them.
 const TALL: f32 = 60.0;
 /// So many rows at the top may be a header.
@@ -37,6 +39,10 @@ pub(crate) fn tables(glyphs: &[Glyph], rules: &[Rule]) -> Vec<Placed> {
         return Vec::new();
     }
     let edges = edges(rules);
+    let upright = edges.iter().filter(|edge| edge.orientation == Orientation::Vertical).count();
+    if upright * (edges.len() - upright) > MOST_CROSSINGS {
+        return Vec::new();
+    }
     let found = TableFinder::new(edges, TableSettings::default()).find_tables();
     let mut tables: Vec<Placed> = found.iter().filter_map(|found| table(found, glyphs)).collect();
     let horizontals = merged(rules.iter().filter(|rule| !rule.vertical));
