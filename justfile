@@ -56,7 +56,7 @@ test-crash-loading:
 
 # How well documents are found: SciFact, XQuAD-es, SQuAD-es, MTRAG-UN, tau-banking and the HTS questions
 eval-retrieval data="../shared/data" questions="1500": fetch-test-models
-    cargo xtask eval-retrieval {{data}} {{questions}}
+    cargo run --quiet --profile measure --package ibid-bench -- retrieval {{data}} {{questions}}
 
 # Measure reading, loading and searching beside the bare embedder, bare Lance and Chroma
 bench-knowledge data="../shared/data" most="1000000": fetch-test-models

@@ -1,5 +1,6 @@
 //! `ibid ingest`: loads documents as durable runs, with a bar for each, and shows what was read.
 
+use std::collections::HashSet;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -50,26 +51,50 @@ pub(super) fn run(config: &Config, ingest: &Ingest) -> anyhow::Result<ExitCode> 
     })
 }
 
+/// What is to be loaded.
+struct Source {
+    /// Its path or URL.
+    place: String,
+    /// Its URL, or its path in the folder that was given, or its file name.
+    key: String,
+}
+
 /// Files and URLs, folders opened.
-fn sources(given: &[String]) -> anyhow::Result<Vec<String>> {
-    let mut sources = Vec::new();
-    for source in given {
-        if source.starts_with("http://") || source.starts_with("https://") {
-            sources.push(source.clone());
+fn sources(given: &[String]) -> anyhow::Result<Vec<Source>> {
+    let mut sources: Vec<Source> = Vec::new();
+    for place in given {
+        if is_url(place) {
+            sources.push(Source { place: place.clone(), key: place.clone() });
             continue;
         }
-        let path = Path::new(source);
-        let kind = path.metadata().with_context(|| format!("{source} cannot be read"))?;
+        let path = Path::new(place);
+        let kind = path.metadata().with_context(|| format!("{place} cannot be read"))?;
+        let (root, mut files) = if kind.is_dir() {
+            (path, Vec::new())
+        } else {
+            (path.parent().unwrap_or(path), vec![path.to_owned()])
+        };
         if kind.is_dir() {
-            let mut files = Vec::new();
             walk(path, &mut files)?;
             files.sort();
-            sources.extend(files.into_iter().map(|file| file.to_string_lossy().into_owned()));
-        } else {
-            sources.push(source.clone());
+        }
+        for file in files {
+            let key = file.strip_prefix(root).unwrap_or(&file).to_string_lossy().into_owned();
+            sources.push(Source { place: file.to_string_lossy().into_owned(), key });
         }
     }
+    let mut seen = HashSet::new();
+    if let Some(twice) = sources.iter().find(|source| !seen.insert(source.key.as_str())) {
+        bail!(
+            "two files are called {}; load them into two corpora, or from the folder above both",
+            twice.key
+        );
+    }
     Ok(sources)
+}
+
+fn is_url(source: &str) -> bool {
+    source.starts_with("http://") || source.starts_with("https://")
 }
 
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
@@ -109,15 +134,15 @@ struct Loader<'a> {
 
 impl Loader<'_> {
     /// Some at once, in their order.
-    async fn all(&self, sources: Vec<String>) -> Vec<(String, anyhow::Result<Summary>)> {
+    async fn all(&self, sources: Vec<Source>) -> Vec<(String, anyhow::Result<Summary>)> {
         let loads = sources.into_iter().map(|source| async move {
             let summary = self.one(&source).await;
-            (source, summary)
+            (source.key, summary)
         });
         futures_util::stream::iter(loads).buffered(self.config.ingest.at_once.max(1)).collect().await
     }
 
-    async fn one(&self, source: &str) -> anyhow::Result<Summary> {
+    async fn one(&self, source: &Source) -> anyhow::Result<Summary> {
         let job = self.job(source).await?;
         let thread = thread_of(&job);
         let run = match self.unfinished(thread, &job).await? {
@@ -129,7 +154,7 @@ impl Loader<'_> {
         };
         let bar = self.bars.add(ProgressBar::new(0));
         bar.set_style(ProgressStyle::with_template("{prefix:30!} {bar:30} {pos}/{len} {msg}")?);
-        bar.set_prefix(shown(source));
+        bar.set_prefix(shown(&source.key));
         let mut events = self.engine.events(&scope(), run, 0).await?;
         let mut stopping = false;
         loop {
@@ -161,7 +186,7 @@ impl Loader<'_> {
         let summary: Summary =
             serde_json::from_str(&last.text).context("loading ended with something unclear")?;
         if !self.ingest.json && !std::io::stderr().is_terminal() {
-            eprintln!("{}: {}", shown(source), told(&summary.outcome));
+            eprintln!("{}: {}", shown(&source.key), told(&summary.outcome));
         }
         Ok(summary)
     }
@@ -183,27 +208,26 @@ impl Loader<'_> {
         Ok(None)
     }
 
-    async fn job(&self, source: &str) -> anyhow::Result<Job> {
-        let remote = source.contains("://");
-        let name = source.rsplit('/').next().unwrap_or(source);
-        let version = if remote {
+    async fn job(&self, Source { place, key }: &Source) -> anyhow::Result<Job> {
+        let name = key.rsplit('/').next().unwrap_or(key);
+        let version = if is_url(place) {
             None
         } else {
-            let size =
-                tokio::fs::metadata(source).await.with_context(|| format!("{source} cannot be read"))?.len();
+            let unread = || format!("{place} cannot be read");
+            let size = tokio::fs::metadata(place).await.with_context(unread)?.len();
             let most = self.config.ingest.largest_mb;
             if size > most << 20 {
-                bail!("{source} has {} MB, more than the {most} MB of `ingest.largest_mb`", size >> 20);
+                bail!("{place} has {} MB, more than the {most} MB of `ingest.largest_mb`", size >> 20);
             }
-            let bytes = tokio::fs::read(source).await.with_context(|| format!("{source} cannot be read"))?;
+            let bytes = tokio::fs::read(place).await.with_context(unread)?;
             Some(self.ingestion.keep(&bytes).await?)
         };
         let config = &self.config.ingest;
         Ok(Job {
             tenant: scope().tenant().clone(),
             corpus: self.ingest.corpus.clone(),
-            key: if remote { source.to_owned() } else { name.to_owned() },
-            source: if remote { source.to_owned() } else { name.to_owned() },
+            key: key.clone(),
+            source: key.clone(),
             version,
             settings: Settings {
                 kind: self.ingest.kind.clone().unwrap_or_else(|| config.kind_of(name)),
