@@ -4,6 +4,11 @@ use ibid_reading::page::{Block, Line, Page, Rect, Row, Table};
 use serde::{Deserialize, Serialize};
 use text_splitter::{ChunkConfig, TextSplitter};
 
+/// A longer name of a column or heading is cut where it is repeated.
+const LONGEST_NAME: usize = 160;
+/// So many columns are named over every chunk.
+const MOST_NAMES: usize = 40;
+
 /// How long chunks are.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ChunkSize {
@@ -111,7 +116,7 @@ impl Chunker {
         while self.headings.last().is_some_and(|(last, _)| *last >= level) {
             self.headings.pop();
         }
-        self.headings.push((level, text));
+        self.headings.push((level, shortened(&text)));
         // A heading is also text: it can be found and shown where it stands.
         self.section.paragraph(lines);
     }
@@ -183,7 +188,19 @@ impl Chunker {
 }
 
 fn header(table: &Table) -> String {
-    if table.columns.iter().all(String::is_empty) { String::new() } else { table.columns.join(" | ") }
+    if table.columns.iter().all(String::is_empty) {
+        return String::new();
+    }
+    let names: Vec<String> = table.columns.iter().take(MOST_NAMES).map(|name| shortened(name)).collect();
+    names.join(" | ")
+}
+
+/// What stands over every chunk must not be longer than what stands in it.
+fn shortened(name: &str) -> String {
+    match name.char_indices().nth(LONGEST_NAME) {
+        Some((end, _)) => format!("{}\u{2026}", name[..end].trim_end()),
+        None => name.to_owned(),
+    }
 }
 
 /// A row on one line. Its whole code stands in place of the part that its first cell has.
