@@ -16,7 +16,7 @@ verify:
 test *arguments:
     cargo test --workspace {{arguments}}
 
-# Bring the real models that the tests use, once: 700 MB
+# Bring the real models that the tests use, once: 750 MB
 fetch-test-models:
     bash crates/testkit/models/fetch
 

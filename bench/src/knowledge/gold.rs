@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use ibid_core::evidence::Question;
-use ibid_knowledge::{ChunkSize, Ingestion, Job, Search, Settings, Store, Way};
+use ibid_knowledge::{Ingestion, Search, Store, Way};
 use serde_json::Value;
 
-use super::{local, scope};
+use super::{local, schedule, scope};
 
 /// The share of questions whose page and row are among the first five.
 pub(super) async fn measure(data: &Path) -> anyhow::Result<()> {
@@ -25,19 +25,7 @@ pub(super) async fn measure(data: &Path) -> anyhow::Result<()> {
     for chapter in [84, 85, 90, 94] {
         let source = format!("hts/pdf/chapter/Chapter_{chapter}.pdf");
         let bytes = std::fs::read(data.join(&source)).with_context(|| source.clone())?;
-        let job = Job {
-            tenant: scope().tenant().clone(),
-            corpus: "measured".parse()?,
-            key: source.clone(),
-            source,
-            version: Some(ingestion.keep(&bytes).await?),
-            settings: Settings {
-                kind: "hts_schedule".to_owned(),
-                size: ChunkSize::default(),
-                least_characters: 100,
-                ..Settings::default()
-            },
-        };
+        let job = schedule(source, ingestion.keep(&bytes).await?)?;
         ingestion.load(job).await?;
     }
     store.keep_up().await?;

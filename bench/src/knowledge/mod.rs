@@ -15,7 +15,7 @@ use std::sync::Arc;
 use ibid_core::evidence::DocumentId;
 use ibid_core::model::{Caller, Embedder, Purpose};
 use ibid_core::{Scope, Tenant};
-use ibid_knowledge::{ChunkSize, Document, Status};
+use ibid_knowledge::{ChunkSize, Document, Job, Settings, Status};
 use ibid_models::{LocalEmbedder, Runtime};
 use ibid_reading::Reader;
 use ibid_testkit::RealModels;
@@ -63,6 +63,23 @@ fn document(name: &str, language: &str) -> anyhow::Result<Document> {
         milliseconds: 0,
         changed: 0,
         pages: Vec::new(),
+    })
+}
+
+/// The load of a chapter of the tariff schedule whose content was kept.
+fn schedule(source: String, version: String) -> anyhow::Result<Job> {
+    Ok(Job {
+        tenant: Tenant::local(),
+        corpus: "measured".parse()?,
+        key: source.clone(),
+        source,
+        version: Some(version),
+        settings: Settings {
+            kind: "hts_schedule".to_owned(),
+            size: ChunkSize::default(),
+            least_characters: 100,
+            ..Settings::default()
+        },
     })
 }
 

@@ -11,7 +11,7 @@ use futures_util::future::try_join;
 use ibid_core::Tenant;
 use ibid_core::evidence::Question;
 use ibid_core::model::{Caller, Embedder, Purpose};
-use ibid_knowledge::{Chunk, ChunkSize, Ingestion, Job, Search, Settings, Store};
+use ibid_knowledge::{Chunk, Ingestion, Search, Store};
 use lance::dataset::Dataset;
 use lance_index::scalar::FullTextSearchQuery;
 use lance_index::scalar::inverted::query::MatchQuery;
@@ -19,7 +19,7 @@ use lance_linalg::distance::DistanceType;
 
 use super::potion::Potion;
 use super::sets::Set;
-use super::{document, local, reader, scope, vectors};
+use super::{document, local, reader, schedule, scope, vectors};
 use crate::figure::{Figure, Goal};
 use crate::models::percentile;
 
@@ -79,7 +79,6 @@ fn children_seconds() -> anyhow::Result<f64> {
 /// Loading a chapter against the bare embedder on the same chunks.
 async fn loading(data: &Path) -> anyhow::Result<()> {
     let embedder = local("use-multilingual")?;
-    let mut ratios = Vec::new();
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
     for _ in 0..3 {
         let folder = tempfile::tempdir()?;
@@ -89,19 +88,7 @@ async fn loading(data: &Path) -> anyhow::Result<()> {
         let ingestion = Ingestion::new(store.clone(), embedder.clone(), reader()?);
         let bytes = std::fs::read(chapter(data))?;
         let began = Instant::now();
-        let job = Job {
-            tenant: Tenant::local(),
-            corpus: "measured".parse()?,
-            key: "chapter".to_owned(),
-            source: "Chapter_85.pdf".to_owned(),
-            version: Some(ingestion.keep(&bytes).await?),
-            settings: Settings {
-                kind: "hts_schedule".to_owned(),
-                size: ChunkSize::default(),
-                least_characters: 100,
-                ..Settings::default()
-            },
-        };
+        let job = schedule("Chapter_85.pdf".to_owned(), ingestion.keep(&bytes).await?)?;
         let summary = ingestion.load(job).await?;
         let whole = began.elapsed().as_secs_f64();
         let texts = store.texts().await?;
@@ -110,7 +97,6 @@ async fn loading(data: &Path) -> anyhow::Result<()> {
         let alone = began.elapsed().as_secs_f64();
         ours.push(f64::from(summary.chunks) / whole);
         bare.push(texts.len() as f64 / alone);
-        ratios.push(alone / whole);
     }
     let (ours, bare) = (percentile(&mut ours, 0.5), percentile(&mut bare, 0.5));
     Figure::compare(
@@ -280,9 +266,9 @@ async fn bare_table(place: &str) -> anyhow::Result<Dataset> {
 
 /// What ibid asks of Lance, asked directly: two scans at once, with the same filter and the same columns.
 async fn bare_search(table: &Dataset, potion: &Potion, store: &Store, text: &str) -> anyhow::Result<usize> {
-    const COLUMNS: [&str; 12] = [
+    const COLUMNS: [&str; 13] = [
         "document", "version", "corpus", "title", "source", "kind", "language", "page", "chunk", "path",
-        "text", "places",
+        "text", "places", "digest",
     ];
     let filter = "tenant = 'local' AND array_has_any(labels, ['*'])";
     let caller = Caller::chat(Tenant::local());

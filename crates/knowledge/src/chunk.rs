@@ -1,6 +1,6 @@
 //! From pages to chunks: pieces small enough to be found and cited, which never cut a row of a table.
 
-use ibid_reading::page::{Block, Line, Page, Rect, Row, Table};
+use ibid_reading::page::{Block, Line, Page, Rect, Row, Table, shortened};
 use serde::{Deserialize, Serialize};
 use text_splitter::{ChunkConfig, TextSplitter};
 
@@ -44,12 +44,13 @@ pub struct Chunk {
 impl Chunk {
     /// What is embedded and searched: the path and the text.
     pub fn whole(&self) -> String {
-        if self.path.is_empty() {
-            self.text.clone()
-        } else {
-            format!("{}\n{}", self.path.join(" > "), self.text)
-        }
+        whole(&self.path, &self.text)
     }
+}
+
+/// A text under its path.
+pub(crate) fn whole(path: &[String], text: &str) -> String {
+    if path.is_empty() { text.to_owned() } else { format!("{}\n{text}", path.join(" > ")) }
 }
 
 /// The chunks of a document whose pages were completed together.
@@ -116,7 +117,7 @@ impl Chunker {
         while self.headings.last().is_some_and(|(last, _)| *last >= level) {
             self.headings.pop();
         }
-        self.headings.push((level, shortened(&text)));
+        self.headings.push((level, shortened(&text, LONGEST_NAME)));
         // A heading is also text: it can be found and shown where it stands.
         self.section.paragraph(lines);
     }
@@ -191,16 +192,9 @@ fn header(table: &Table) -> String {
     if table.columns.iter().all(String::is_empty) {
         return String::new();
     }
-    let names: Vec<String> = table.columns.iter().take(MOST_NAMES).map(|name| shortened(name)).collect();
+    let names: Vec<String> =
+        table.columns.iter().take(MOST_NAMES).map(|name| shortened(name, LONGEST_NAME)).collect();
     names.join(" | ")
-}
-
-/// What stands over every chunk must not be longer than what stands in it.
-fn shortened(name: &str) -> String {
-    match name.char_indices().nth(LONGEST_NAME) {
-        Some((end, _)) => format!("{}\u{2026}", name[..end].trim_end()),
-        None => name.to_owned(),
-    }
 }
 
 /// A row on one line. Its whole code stands in place of the part that its first cell has.

@@ -10,6 +10,7 @@ use ibid_core::evidence::{DocumentId, Evidence, EvidenceError, Index, Passage, Q
 use ibid_core::model::{Caller, Embedder, Purpose, Reranker};
 use lance::dataset::Dataset;
 
+use crate::chunk::whole;
 use crate::fuse::{Weight, best_of, fuse, sorted};
 use crate::store::{Effort, Hit, Store, chunk_id, question_filter};
 use crate::{Error, terms};
@@ -63,13 +64,6 @@ impl Search {
     #[must_use]
     pub fn with_reranker(mut self, reranker: Option<Arc<dyn Reranker>>) -> Self {
         self.reranker = reranker;
-        self
-    }
-
-    /// Takes questions as written in one of these languages.
-    #[must_use]
-    pub fn in_languages(mut self, languages: impl IntoIterator<Item = String>) -> Self {
-        self.languages = languages.into_iter().collect();
         self
     }
 
@@ -152,7 +146,8 @@ impl Search {
         let mut hits = without_copies(best_of(try_join_all(searches).await?));
         if let Some(reranker) = self.reranker.as_ref().filter(|_| question.rerank && !hits.is_empty()) {
             hits.truncate(RERANKED.max(top * 2));
-            let texts: Vec<String> = hits.iter().map(|hit| whole(&hit.passage)).collect();
+            let texts: Vec<String> =
+                hits.iter().map(|hit| whole(&hit.passage.path, &hit.passage.text)).collect();
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             let scores = reranker.rerank(&caller, first, &texts).await?;
             for (hit, score) in hits.iter_mut().zip(scores) {
@@ -193,15 +188,6 @@ impl Index for Search {
     async fn retrieve(&self, scope: &Scope, question: &Question) -> Result<Evidence, EvidenceError> {
         let found = self.evidence(scope, question).await;
         found.map_err(|error| EvidenceError { may_pass: error.may_pass(), message: error.to_string() })
-    }
-}
-
-/// The path and the text of a passage.
-fn whole(passage: &Passage) -> String {
-    if passage.path.is_empty() {
-        passage.text.clone()
-    } else {
-        format!("{}\n{}", passage.path.join(" > "), passage.text)
     }
 }
 

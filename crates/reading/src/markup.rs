@@ -172,8 +172,7 @@ impl Walk {
         }
         match element.value().name() {
             "title" => self.title = Some(words(element)),
-            "script" | "style" | "noscript" | "template" | "svg" | "nav" | "head"
-                if element.value().name() != "head" => {}
+            "script" | "style" | "noscript" | "template" | "svg" | "nav" => {}
             "table" => {
                 self.flush(None);
                 self.blocks.extend(table(element));

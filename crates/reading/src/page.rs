@@ -27,6 +27,23 @@ impl Rect {
         }
     }
 
+    /// The place between two corners, whichever they are.
+    pub(crate) fn between(a: (f32, f32), b: (f32, f32)) -> Self {
+        Self { left: a.0.min(b.0), top: a.1.min(b.1), right: a.0.max(b.0), bottom: a.1.max(b.1) }
+    }
+
+    /// Whether a point stands in it.
+    pub(crate) fn holds(&self, (x, y): (f32, f32)) -> bool {
+        (self.left..self.right).contains(&x) && (self.top..self.bottom).contains(&y)
+    }
+
+    /// To a tenth of a point, which is as exact as a highlight needs.
+    pub(crate) fn rounded(self) -> Self {
+        let round = |value: f32| (value * 10.0).round() / 10.0;
+        let Self { left, top, right, bottom } = self;
+        Self { left: round(left), top: round(top), right: round(right), bottom: round(bottom) }
+    }
+
     /// The smallest place that holds them all; none holds nothing.
     pub fn around(places: impl IntoIterator<Item = Self>) -> Option<Self> {
         places.into_iter().reduce(Self::with)
@@ -205,8 +222,29 @@ impl Block {
 }
 
 impl Page {
+    /// A page of which nothing is known but why it could not be read.
+    pub(crate) fn not_read(number: u32, why: &str) -> Self {
+        Self {
+            number,
+            width: 0.0,
+            height: 0.0,
+            kind: PageKind::Empty,
+            skipped: Some(Skip::NotRead),
+            remarks: vec![format!("Not read: {why}.")],
+            blocks: Vec::new(),
+        }
+    }
+
     /// Everything it says, block by block.
     pub fn text(&self) -> String {
         self.blocks.iter().map(Block::text).collect::<Vec<_>>().join("\n\n")
+    }
+}
+
+/// A name of at most so many characters: what is longer is cut.
+pub fn shortened(name: &str, most: usize) -> String {
+    match name.char_indices().nth(most) {
+        Some((end, _)) => format!("{}\u{2026}", name[..end].trim_end()),
+        None => name.to_owned(),
     }
 }

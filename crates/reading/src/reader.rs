@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, ChildStdout, Command};
 
-use crate::page::{Page, PageKind, Skip};
+use crate::page::Page;
 use crate::protocol::{Failure, Kind, Request, Said};
 
 /// What a reading process may use.
@@ -131,7 +131,7 @@ impl Reader {
                 let one = next..last.min(until).min(next + 1);
                 let lost = if crashes > self.limits.crashes { next..last } else { one };
                 for index in lost {
-                    let page = lost_page(index + 1, &why);
+                    let page = Page::not_read(index + 1, &why);
                     on_page(&page, reading.count);
                     reading.pages.push(page);
                     next = index + 1;
@@ -259,16 +259,4 @@ async fn describe(child: &mut Child) -> String {
         };
     }
     format!("it ended early ({status})")
-}
-
-fn lost_page(number: u32, why: &str) -> Page {
-    Page {
-        number,
-        width: 0.0,
-        height: 0.0,
-        kind: PageKind::Empty,
-        skipped: Some(Skip::NotRead),
-        remarks: vec![format!("Not read: {why}.")],
-        blocks: Vec::new(),
-    }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::page::{Block, Line, Page, PageKind, Rect, Row, Skip, Table};
+use crate::page::{Block, Line, Page, PageKind, Rect, Row, Skip, Table, shortened};
 
 /// The part of a page, at its top and at its foot, where running headers stand.
 const MARGIN: f32 = 0.12;
@@ -167,7 +167,7 @@ fn govern(table: &mut Table, governs: &mut Vec<Govern>) {
         if governs.len() < DEEPEST {
             let label = [whole.as_deref().filter(|_| code.is_some()), Some(name.as_str())];
             let name = label.into_iter().flatten().collect::<Vec<_>>().join(" ");
-            governs.push(Govern { depth, code, name: shortened(&name) });
+            governs.push(Govern { depth, code, name: shortened(&name, LONGEST_NAME) });
         }
     }
 }
@@ -194,13 +194,6 @@ fn parts(row: &Row) -> (Option<String>, Option<String>, String) {
         .flatten()
         .find(|cell| cell.chars().filter(|char| char.is_alphabetic()).count() >= 3);
     (code, suffix, bare(described.map_or(longest, String::as_str)).trim_end_matches(':').to_owned())
-}
-
-fn shortened(name: &str) -> String {
-    match name.char_indices().nth(LONGEST_NAME) {
-        Some((end, _)) => format!("{}\u{2026}", name[..end].trim_end()),
-        None => name.to_owned(),
-    }
 }
 
 /// Decides whether a page has content.

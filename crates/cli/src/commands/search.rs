@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use ibid_core::evidence::{Index, Question};
+use ibid_reading::page::shortened;
 
 use super::{caller, printable, runtime, scope};
 use crate::arguments::SearchArguments;
@@ -48,7 +49,7 @@ pub(super) fn run(config: &Config, search: &SearchArguments) -> anyhow::Result<E
                 passage.page
             )?;
             if !passage.path.is_empty() {
-                writeln!(out, "   {}", printable(&shortened(&passage.path.join(" > "))))?;
+                writeln!(out, "   {}", printable(&shortened(&passage.path.join(" > "), SNIPPET)))?;
             }
             writeln!(out, "   {}\n", printable(&snippet(&passage.text, &search.question)))?;
         }
@@ -66,12 +67,5 @@ fn snippet(text: &str, question: &str) -> String {
         words.iter().filter(|word| lower.contains(word.as_str())).map(|word| word.len() - 3).sum::<usize>()
     };
     let most = text.lines().map(|line| fits(&line)).max().unwrap_or_default();
-    shortened(text.lines().find(|line| fits(line) == most).unwrap_or_default())
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(SNIPPET) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    shortened(text.lines().find(|line| fits(line) == most).unwrap_or_default(), SNIPPET)
 }

@@ -96,6 +96,7 @@ async fn beginning(path: &std::path::Path) -> Result<Vec<u8>, Error> {
 fn is_same(known: &Document, loading: &Loading, version: &str) -> bool {
     let settings = &loading.job.settings;
     known.status == Status::Ready
+        && known.pending.is_empty()
         && known.version == version
         && known.kind == settings.kind
         && known.labels == settings.labels
@@ -123,8 +124,7 @@ pub(crate) fn read(ingestion: Ingestion, loading: Arc<Loading>, context: Context
             }
             Some(Ok(reading)) => reading,
         };
-        let bytes = serde_json::to_vec(&reading.pages).map_err(|error| Error::Damaged(error.to_string()))?;
-        ingestion.store.stage(&loading.work(), &pages_part(first), &bytes).await?;
+        ingestion.store.stage(&loading.work(), &pages_part(first), &json_of(&reading.pages)?).await?;
         let end = (first + PAGES).min(reading.count);
         Ok(Change::Read(Batch { first, end, count: reading.count, title: reading.title }))
     })
@@ -137,10 +137,7 @@ pub(crate) fn cut(ingestion: Ingestion, loading: Arc<Loading>, context: Context)
         let fetched = fetched(&loading)?.clone();
         let mut pages: Vec<Page> = Vec::new();
         for batch in &loading.read {
-            let bytes = ingestion.store.staged(&loading.work(), &pages_part(batch.first)).await?;
-            let read: Vec<Page> =
-                serde_json::from_slice(&bytes).map_err(|error| Error::Damaged(error.to_string()))?;
-            pages.extend(read);
+            pages.extend(staged::<Vec<Page>>(&ingestion, &loading.work(), &pages_part(batch.first)).await?);
         }
         let settings = loading.job.settings.clone();
         let (pages, chunks) = tokio::task::spawn_blocking(move || {

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_array::UInt32Array;
 use futures_util::TryStreamExt;
-use ibid_core::evidence::DocumentId;
 
 use super::{Store, rows};
 use crate::Error;
@@ -225,15 +224,6 @@ impl Store {
         }
         lines.sort();
         Ok(lines)
-    }
-
-    /// What is searched of a document: its version and the number of its chunks.
-    ///
-    /// # Errors
-    /// Fails when the store cannot be read.
-    pub async fn searched(&self, document: &DocumentId) -> Result<Option<(String, usize)>, Error> {
-        let seen = self.seen(&mut Report::default()).await?;
-        Ok(seen.get(&document.0).and_then(|seen| Some((seen.versions.first()?.clone(), seen.numbers.len()))))
     }
 }
 

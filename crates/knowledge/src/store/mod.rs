@@ -1,7 +1,7 @@
 //! One store at one place: the chunks that are searched, the ledger of documents, the originals.
 //!
 //! Tables do not commit together. The version of a document in `chunks` is the truth; the ledger is
-//! written before, as loading, and after, as ready, and [`fsck`] settles what a crash left in between.
+//! told before what is being loaded and after what is searched, and [`fsck`] settles what a crash left in between.
 
 mod filter;
 pub(crate) mod fsck;
@@ -178,17 +178,18 @@ impl Store {
 
     /// The document of a corpus that has this content already, for the same readers, if there is one.
     pub(crate) async fn with_content(&self, document: &Document) -> Result<Option<Document>, Error> {
-        let filter = format!(
-            "tenant = {} AND corpus = {} AND version = {}",
-            filter::quoted(document.tenant.as_str()),
-            filter::quoted(document.corpus.as_str()),
-            filter::quoted(&document.version)
-        );
-        let found = self.ledger(Some(filter)).await?;
+        let found = self.of_content(document).await?;
         let same = |found: &Document| {
             found.id != document.id && found.status == Status::Ready && found.labels == document.labels
         };
         Ok(found.into_iter().find(same))
+    }
+
+    /// What the ledger says of documents in a corpus that have the content of one.
+    async fn of_content(&self, document: &Document) -> Result<Vec<Document>, Error> {
+        let Document { tenant, corpus, version, .. } = document;
+        let [tenant, corpus, version] = [tenant.as_str(), corpus.as_str(), version].map(filter::quoted);
+        self.ledger(Some(format!("tenant = {tenant} AND corpus = {corpus} AND version = {version}"))).await
     }
 
     /// The version of a document that is searched, if any is.
@@ -251,13 +252,7 @@ impl Store {
 
     /// Says of documents that had the content of one that is gone that they are searched no more.
     pub(crate) async fn orphan_duplicates(&self, gone: &Document) -> Result<(), Error> {
-        let filter = format!(
-            "tenant = {} AND corpus = {} AND version = {}",
-            filter::quoted(gone.tenant.as_str()),
-            filter::quoted(gone.corpus.as_str()),
-            filter::quoted(&gone.version)
-        );
-        for mut document in self.ledger(Some(filter)).await? {
+        for mut document in self.of_content(gone).await? {
             if document.status == Status::Duplicate && document.labels == gone.labels {
                 document.status = Status::Failed;
                 document.problem =

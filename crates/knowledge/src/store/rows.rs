@@ -19,9 +19,9 @@ use crate::document::Document;
 use crate::terms;
 
 /// The columns that a passage is made of.
-pub(crate) const PASSAGE: [&str; 14] = [
+pub(crate) const PASSAGE: [&str; 13] = [
     "document", "version", "corpus", "title", "source", "kind", "language", "page", "chunk", "path", "text",
-    "places", "digest", "tenant",
+    "places", "digest",
 ];
 
 /// The columns of `chunks` for vectors of a length.

@@ -208,7 +208,7 @@ impl Canvas {
                 return;
             }
         }
-        let Some(all) = Rect::around(sides.iter().map(|&(a, b)| span(a, b))) else { return };
+        let Some(all) = Rect::around(sides.iter().map(|&(a, b)| Rect::between(a, b))) else { return };
         if ![all.left, all.top, all.right, all.bottom]
             .iter()
             .all(|side| side.is_finite() && side.abs() < FARTHEST)
@@ -232,7 +232,7 @@ impl Canvas {
             });
         } else {
             for (a, b) in sides {
-                let side = span(a, b);
+                let side = Rect::between(a, b);
                 let (width, height) = (side.right - side.left, side.bottom - side.top);
                 if width < 1.0 && height > THINNEST {
                     self.rules.push(Rule { at: side.left, from: side.top, to: side.bottom, vertical: true });
@@ -264,10 +264,6 @@ impl Canvas {
             true
         });
     }
-}
-
-fn span(a: (f32, f32), b: (f32, f32)) -> Rect {
-    Rect { left: a.0.min(b.0), top: a.1.min(b.1), right: a.0.max(b.0), bottom: a.1.max(b.1) }
 }
 
 /// Which quarter turn, counter-clockwise, an angle is nearest to. PDFium counts clockwise.

@@ -62,21 +62,9 @@ fn page(document: &PdfDocument<'_>, index: u32, ocr: Option<&Ocr>) -> Page {
     match found.and_then(|index| document.pages().get(index)) {
         Ok(page) => match Canvas::of(&page) {
             Ok(canvas) => on_canvas(number, &page, &canvas, ocr),
-            Err(_) => not_read(number, "its content is damaged"),
+            Err(_) => Page::not_read(number, "its content is damaged"),
         },
-        Err(_) => not_read(number, "the page is damaged"),
-    }
-}
-
-fn not_read(number: u32, why: &str) -> Page {
-    Page {
-        number,
-        width: 0.0,
-        height: 0.0,
-        kind: PageKind::Empty,
-        skipped: Some(Skip::NotRead),
-        remarks: vec![format!("Not read: {why}.")],
-        blocks: Vec::new(),
+        Err(_) => Page::not_read(number, "the page is damaged"),
     }
 }
 
@@ -127,7 +115,7 @@ fn on_canvas(number: u32, source: &PdfPage<'_>, canvas: &Canvas, ocr: Option<&Oc
         page.kind = PageKind::Table;
     }
     for place in page.blocks.iter_mut().flat_map(places) {
-        *place = place.map(|place| rounded(canvas.turn.as_seen(place)));
+        *place = place.map(|place| canvas.turn.as_seen(place).rounded());
     }
     page
 }
@@ -187,16 +175,5 @@ fn places(block: &mut Block) -> Vec<&mut Option<Rect>> {
             lines.iter_mut().map(|line| &mut line.place).collect()
         }
         Block::Table(table) => table.rows.iter_mut().map(|row| &mut row.place).collect(),
-    }
-}
-
-/// A tenth of a point is as exact as a highlight needs.
-fn rounded(place: Rect) -> Rect {
-    let round = |value: f32| (value * 10.0).round() / 10.0;
-    Rect {
-        left: round(place.left),
-        top: round(place.top),
-        right: round(place.right),
-        bottom: round(place.bottom),
     }
 }

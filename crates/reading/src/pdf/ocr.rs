@@ -82,13 +82,8 @@ fn blocks(table: &str, scale: f32) -> Vec<Block> {
         }
         let index = |text: &str| text.parse::<u32>().unwrap_or_default();
         let (left, top) = (number(left) / scale, number(top) / scale);
-        let round = |value: f32| (value * 10.0).round() / 10.0;
-        let place = Rect {
-            left: round(left),
-            top: round(top),
-            right: round(left + number(width) / scale),
-            bottom: round(top + number(height) / scale),
-        };
+        let end = (left + number(width) / scale, top + number(height) / scale);
+        let place = Rect::between((left, top), end).rounded();
         let key = (index(block), index(paragraph));
         if paragraphs.last().is_none_or(|(last, _)| *last != key) {
             paragraphs.push((key, Vec::new()));

@@ -28,8 +28,7 @@ pub(crate) struct Placed {
 impl Placed {
     /// Whether a glyph stands in it.
     pub(crate) fn holds(&self, glyph: &Glyph) -> bool {
-        let (x, y) = glyph.centre();
-        (self.place.left..self.place.right).contains(&x) && (self.place.top..self.place.bottom).contains(&y)
+        self.place.holds(glyph.centre())
     }
 }
 
@@ -278,9 +277,7 @@ fn names(grid: &Grid, first: usize, heads: &[Row]) -> Vec<String> {
 
 /// The glyphs in a part of the page.
 pub(crate) fn inside(glyphs: &[Glyph], place: Rect) -> Vec<Glyph> {
-    let holds =
-        |(x, y): (f32, f32)| (place.left..place.right).contains(&x) && (place.top..place.bottom).contains(&y);
-    glyphs.iter().filter(|glyph| holds(glyph.centre())).copied().collect()
+    glyphs.iter().filter(|glyph| place.holds(glyph.centre())).copied().collect()
 }
 
 fn text_in(glyphs: &[Glyph], cell: Rect) -> String {

@@ -48,7 +48,7 @@ impl Turn {
 
     /// A rectangle of the file (left, bottom, right, top) on the upright page.
     pub(crate) fn upright(&self, [left, bottom, right, top]: [f32; 4]) -> Rect {
-        corners(self.point(left, bottom), self.point(right, top))
+        Rect::between(self.point(left, bottom), self.point(right, top))
     }
 
     /// A place on the upright page as a viewer shows it.
@@ -56,7 +56,7 @@ impl Turn {
         let (width, height) = self.size();
         let quarters = (self.seen + 4 - self.text) % 4;
         let turn = |x, y| clockwise(x, y, width, height, quarters);
-        corners(turn(place.left, place.top), turn(place.right, place.bottom))
+        Rect::between(turn(place.left, place.top), turn(place.right, place.bottom))
     }
 }
 
@@ -68,10 +68,6 @@ fn clockwise(x: f32, y: f32, width: f32, height: f32, quarters: usize) -> (f32, 
         3 => (y, width - x),
         _ => (x, y),
     }
-}
-
-fn corners(a: (f32, f32), b: (f32, f32)) -> Rect {
-    Rect { left: a.0.min(b.0), top: a.1.min(b.1), right: a.0.max(b.0), bottom: a.1.max(b.1) }
 }
 
 #[cfg(test)]
