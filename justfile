@@ -50,9 +50,9 @@ bench-models: fetch-test-models
 eval-embeddings xquad: fetch-test-models
     cargo run --quiet --release --package ibid-bench -- quality {{xquad}}
 
-# The kill test of loading, with 100 kills instead of a sample
-test-crash-loading:
-    IBID_KILLS=100 cargo test --package ibid --test it -- --nocapture documents::a_load_that_is_killed
+# The kill tests of loading, in a folder and on object storage, with 100 kills each instead of a sample
+test-crash-loading: fetch-test-models
+    IBID_KILLS=100 cargo test --workspace --all-features --test it -- --nocapture documents::a_load_
 
 # How well documents are found: SciFact, XQuAD-es, SQuAD-es, MTRAG-UN, tau-banking and the HTS questions
 eval-retrieval data="../shared/data" questions="1500": fetch-test-models

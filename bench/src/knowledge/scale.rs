@@ -91,7 +91,7 @@ async fn loading(data: &Path) -> anyhow::Result<()> {
         let job = schedule("Chapter_85.pdf".to_owned(), ingestion.keep(&bytes).await?)?;
         let summary = ingestion.load(job).await?;
         let whole = began.elapsed().as_secs_f64();
-        let texts = store.texts().await?;
+        let texts = store.texts(&scope()).await?;
         let began = Instant::now();
         vectors(&*embedder, Purpose::Passage, &texts).await?;
         let alone = began.elapsed().as_secs_f64();
@@ -273,7 +273,7 @@ async fn bare_search(table: &Dataset, potion: &Potion, store: &Store, text: &str
     let filter = "tenant = 'local' AND array_has_any(labels, ['*'])";
     let caller = Caller::chat(Tenant::local());
     let vector = potion.embed(&caller, Purpose::Query, &[text]).await?.into_values();
-    let terms = store.terms_of(text);
+    let terms = store.terms_of(text).await?;
     let by_terms = async {
         let query = MatchQuery::new(terms.join(" ")).with_column(Some("terms".to_owned()));
         let mut scan = table.scan();

@@ -115,6 +115,9 @@ pub(crate) enum Documents {
         /// Only those of this set
         #[arg(long, value_name = "NAME")]
         corpus: Option<Corpus>,
+        /// With permission to see what has this label; may be given several times
+        #[arg(long, value_name = "NAME")]
+        label: Vec<Label>,
         /// Print one JSON object for each line
         #[arg(long)]
         json: bool,
@@ -123,6 +126,9 @@ pub(crate) enum Documents {
     Show {
         /// Which document: its name, or the end of its file name or URL
         document: String,
+        /// With permission to see what has this label; may be given several times
+        #[arg(long, value_name = "NAME")]
+        label: Vec<Label>,
         /// Print it as JSON
         #[arg(long)]
         json: bool,
@@ -131,6 +137,9 @@ pub(crate) enum Documents {
     Delete {
         /// Which document: its name, or the end of its file name or URL
         document: String,
+        /// With permission to see what has this label; may be given several times
+        #[arg(long, value_name = "NAME")]
+        label: Vec<Label>,
         /// Do not ask
         #[arg(long, short)]
         yes: bool,

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use ibid_core::ThreadId;
+use ibid_core::evidence::DocumentId;
 use ibid_core::model::{Caller, Embedder};
 use ibid_egress::{Egress, Host, Limits as EgressLimits, Rules};
 use ibid_knowledge::{Download, Ingestion, Search, Store};
@@ -33,9 +35,8 @@ impl<'a> Library<'a> {
         let parts = Parts::new(config)?;
         let Some(embedder) = parts.embedder(caller).await? else { bail!(NO_EMBEDDING) };
         let place = config.store_place();
-        let store = Store::open(&place, config.store.options(), embedder.name(), embedder.dimensions())
-            .await
-            .with_context(|| format!("the store at {place} cannot be opened"))?;
+        let store = Store::open(&place, config.store.options(), embedder.name(), embedder.dimensions());
+        let store = store.await.with_context(|| unopened(&place))?;
         Ok(Self { config, parts, store: Arc::new(store), embedder })
     }
 
@@ -62,6 +63,25 @@ impl<'a> Library<'a> {
             EgressLimits { body_bytes: self.config.ingest.largest_mb << 20, ..EgressLimits::default() };
         Ok(ingestion.downloading(Download::new(Egress::new(Rules::only(hosts), limits)?)))
     }
+}
+
+/// The store alone, to look after what is in it; no model is needed for that.
+pub(crate) async fn store(config: &Config) -> anyhow::Result<Store> {
+    let place = config.store_place();
+    Store::look(&place, config.store.options()).await.with_context(|| unopened(&place))
+}
+
+fn unopened(place: &str) -> String {
+    format!("the store at {place} cannot be opened")
+}
+
+/// The thread of a document: what is loaded under one name is loaded one after the other.
+pub(crate) fn thread_of(DocumentId(name): &DocumentId) -> ThreadId {
+    let mut bytes = [0; 16];
+    for (byte, digits) in bytes.iter_mut().zip(name.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(&String::from_utf8_lossy(digits), 16).unwrap_or_default();
+    }
+    ThreadId::from_bytes(bytes)
 }
 
 /// Reads documents, each in a process of this program.

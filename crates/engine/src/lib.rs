@@ -16,7 +16,8 @@ mod store;
 pub use engine::{Engine, EventStream};
 pub use error::Error;
 pub use local::{
-    Assistant, Assistants, Conversation, EngineFile, FileReport, LocalEngine, LocalSettings, TurnProgram,
+    Assistant, Assistants, Conversation, EngineFile, FileReport, Held, LocalEngine, LocalSettings,
+    TurnProgram,
 };
 pub use nouns::{
     Event, MessageWindow, Run, RunStatus, Submitted, Thread, ThreadPage, ThreadPlace, Turn, WhenBusy,

@@ -87,6 +87,7 @@ impl Section {
                 // Lines that have a place were broken by a page's width, others by their writer.
                 self.text.push_str(match (index, line.place) {
                     (0, _) => "\n\n",
+                    (_, Some(_)) if is_broken(&self.text, &line.text) => "",
                     (_, Some(_)) => " ",
                     (_, None) => "\n",
                 });
@@ -101,6 +102,14 @@ impl Section {
         let lines = self.lines.iter().zip(ends).filter(|((start, _), end)| *start < to && *end > from);
         lines.filter_map(|((_, place), _)| *place).collect()
     }
+}
+
+/// Whether a word was broken between two lines. Its hyphen stays: it may be its own.
+fn is_broken(before: &str, line: &str) -> bool {
+    let mut ending = before.chars().rev();
+    ending.next() == Some('-')
+        && ending.next().is_some_and(char::is_alphabetic)
+        && line.starts_with(char::is_lowercase)
 }
 
 struct Chunker {

@@ -37,6 +37,12 @@ pub enum Error {
     /// A document cannot be loaded.
     #[error("{0}")]
     Document(String),
+    /// Whoever asks may not do this.
+    #[error("not allowed: {0}")]
+    NotAllowed(String),
+    /// Documents cannot be read on this machine as it is now.
+    #[error(transparent)]
+    Reader(ibid_reading::Failure),
 }
 
 impl Error {
@@ -55,7 +61,12 @@ impl Error {
             Self::File { error, .. } => {
                 !matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied)
             }
-            Self::Damaged(_) | Self::OtherModel { .. } | Self::Place(_) | Self::Document(_) => false,
+            Self::Reader(failure) => matches!(failure, ibid_reading::Failure::Machine(_)),
+            Self::Damaged(_)
+            | Self::OtherModel { .. }
+            | Self::Place(_)
+            | Self::Document(_)
+            | Self::NotAllowed(_) => false,
         }
     }
 }

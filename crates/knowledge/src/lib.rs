@@ -21,5 +21,5 @@ pub use error::Error;
 pub use fuse::Weight;
 pub use ingest::{Download, Ingestion, Job, Outcome, Settings, Summary};
 pub use search::{Search, Way};
-pub use store::fsck::{Problem, Report};
+pub use store::fsck::{Problem, Report, Underway};
 pub use store::{Store, Upkeep};

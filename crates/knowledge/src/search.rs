@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use futures_util::future::{try_join, try_join_all};
 use ibid_core::Scope;
 use ibid_core::evidence::{DocumentId, Evidence, EvidenceError, Index, Passage, Question};
-use ibid_core::model::{Caller, Embedder, Purpose, Reranker};
+use ibid_core::model::{Caller, Embedder, Purpose, Reranker, Vectors};
 use lance::dataset::Dataset;
 
 use crate::chunk::whole;
@@ -21,6 +21,8 @@ const CANDIDATES: usize = 50;
 const RERANKED: usize = 20;
 /// So many phrasings of a question are searched.
 const MOST_PHRASINGS: usize = 5;
+/// Where copies take the places of other texts, so many times more are looked at.
+const MORE: usize = 8;
 /// So many chunks introduce a document.
 const INTRODUCTION: u32 = 3;
 /// Neighbouring chunks share at most so many bytes.
@@ -48,16 +50,22 @@ pub struct Search {
     store: Arc<Store>,
     embedder: Arc<dyn Embedder>,
     reranker: Option<Arc<dyn Reranker>>,
-    languages: Vec<String>,
     way: Way,
     weight: Option<Weight>,
+}
+
+/// What is looked for, and where.
+struct Asked<'a> {
+    dataset: &'a Arc<Dataset>,
+    filter: &'a str,
+    phrasings: &'a [&'a str],
+    vectors: Option<&'a Vectors>,
 }
 
 impl Search {
     /// Searches a store with the model that filled it.
     pub fn new(store: Arc<Store>, embedder: Arc<dyn Embedder>) -> Self {
-        let languages = vec!["en".to_owned(), "es".to_owned()];
-        Self { store, embedder, reranker: None, languages, way: Way::default(), weight: None }
+        Self { store, embedder, reranker: None, way: Way::default(), weight: None }
     }
 
     /// Lets a cross-encoder have the last word.
@@ -118,32 +126,12 @@ impl Search {
         };
         let top = question.top.min(MOST_PASSAGES);
         let wanted = CANDIDATES.max(top * 2);
-        let searches = phrasings.iter().enumerate().map(|(index, phrasing)| {
-            let vector = vectors.as_ref().and_then(|vectors| vectors.get(index)).map(<[f32]>::to_vec);
-            async move {
-                let terms = match self.way {
-                    Way::Vector => Vec::new(),
-                    Way::Hybrid | Way::Keyword => terms::of_question(phrasing, &self.languages),
-                };
-                let by_terms = Store::by_terms(dataset, filter, &terms, wanted);
-                let by_meaning = async {
-                    match vector {
-                        Some(vector) => {
-                            Store::by_meaning(dataset, filter, &vector, wanted, Effort::default()).await
-                        }
-                        None => Ok(Vec::new()),
-                    }
-                };
-                let (by_terms, by_meaning) = try_join(by_terms, by_meaning).await?;
-                let weight = match self.way {
-                    Way::Hybrid => self.weight.unwrap_or_else(|| Weight::of(phrasing)),
-                    Way::Keyword => Weight(1.0),
-                    Way::Vector => Weight(0.0),
-                };
-                Ok::<_, Error>(fuse(by_terms, by_meaning, weight))
-            }
-        });
-        let mut hits = without_copies(best_of(try_join_all(searches).await?));
+        let asked = Asked { dataset, filter, phrasings: &phrasings, vectors: vectors.as_ref() };
+        let (mut hits, is_all) = self.found(&asked, wanted).await?;
+        // Copies of one text may have taken the places of others: then more is looked at.
+        if hits.len() < top && !is_all {
+            (hits, _) = self.found(&asked, wanted * MORE).await?;
+        }
         if let Some(reranker) = self.reranker.as_ref().filter(|_| question.rerank && !hits.is_empty()) {
             hits.truncate(RERANKED.max(top * 2));
             let texts: Vec<String> =
@@ -157,6 +145,40 @@ impl Search {
         }
         hits.truncate(top);
         Ok(hits)
+    }
+
+    /// The hits of all searches without copies, the best first, and whether no search has more.
+    async fn found(&self, asked: &Asked<'_>, wanted: usize) -> Result<(Vec<Hit>, bool), Error> {
+        let Asked { dataset, filter, phrasings, vectors } = *asked;
+        let languages = &Store::languages(dataset);
+        let searches = phrasings.iter().enumerate().map(|(index, phrasing)| {
+            let vector = vectors.and_then(|vectors| vectors.get(index));
+            async move {
+                let terms = match self.way {
+                    Way::Vector => Vec::new(),
+                    Way::Hybrid | Way::Keyword => terms::of_question(phrasing, languages),
+                };
+                let by_terms = Store::by_terms(dataset, filter, &terms, wanted);
+                let by_meaning = async {
+                    match vector {
+                        Some(vector) => {
+                            Store::by_meaning(dataset, filter, vector, wanted, Effort::default()).await
+                        }
+                        None => Ok(Vec::new()),
+                    }
+                };
+                let (by_terms, by_meaning) = try_join(by_terms, by_meaning).await?;
+                let weight = match self.way {
+                    Way::Hybrid => self.weight.unwrap_or_else(|| Weight::of(phrasing)),
+                    Way::Keyword => Weight(1.0),
+                    Way::Vector => Weight(0.0),
+                };
+                let is_all = by_terms.len() < wanted && by_meaning.len() < wanted;
+                Ok::<_, Error>((fuse(by_terms, by_meaning, weight), is_all))
+            }
+        });
+        let (hits, all): (Vec<_>, Vec<bool>) = try_join_all(searches).await?.into_iter().unzip();
+        Ok((without_copies(best_of(hits)), all.into_iter().all(|is_all| is_all)))
     }
 
     async fn evidence(&self, scope: &Scope, question: &Question) -> Result<Evidence, Error> {

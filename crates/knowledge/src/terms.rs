@@ -25,12 +25,9 @@ pub(crate) fn of_passage(text: &str, language: &str, codes: &[String]) -> String
 }
 
 /// The terms of a question, each once. Its language is not known, so that words end as they do in any
-/// of the languages of the documents.
+/// of the languages of the documents, and as they are written, for documents of an unknown language.
 pub(crate) fn of_question(text: &str, languages: &[String]) -> Vec<String> {
-    let mut stemmers: Vec<Stemmer> = languages.iter().filter_map(|language| stemmer(language)).collect();
-    if stemmers.is_empty() {
-        stemmers.extend(stemmer("en"));
-    }
+    let stemmers: Vec<Stemmer> = languages.iter().filter_map(|language| stemmer(language)).collect();
     let mut terms: Vec<String> = Vec::new();
     let mut add = |term: String| {
         if !terms.contains(&term) {
@@ -38,6 +35,7 @@ pub(crate) fn of_question(text: &str, languages: &[String]) -> Vec<String> {
         }
     };
     each(text, &stemmers, &mut add);
+    each(text, &[], &mut add);
     for code in codes(text) {
         add(format!("={code}"));
     }
@@ -217,6 +215,13 @@ mod tests {
                 assert!(passage.split(' ').any(|other| other == term), "{term} is not in {passage}");
             }
         }
+    }
+
+    #[test]
+    fn a_document_of_an_unknown_language_is_found_by_its_words() {
+        let passage = of_passage("Regulamentul privind importurile", "", &[]);
+        let terms = of_question("importurile", &["en".to_owned(), "es".to_owned()]);
+        assert!(terms.iter().any(|term| passage.split(' ').any(|word| word == term)), "{terms:?}");
     }
 
     #[test]

@@ -25,9 +25,9 @@ fn run(request: &str, input: &mut dyn Read, to: &mut dyn Write) -> bool {
 
 fn attempt(request: &str, input: &mut dyn Read, output: &mut Output<'_>) -> Result<(), Failure> {
     let request: Request = serde_json::from_str(request)
-        .map_err(|error| Failure::Ended(format!("the request is unclear: {error}")))?;
+        .map_err(|error| Failure::Machine(format!("the request is unclear: {error}")))?;
     sandbox::enter(&request).map_err(|error| {
-        Failure::Ended(format!("the limits of the reading process could not be set: {error}"))
+        Failure::Machine(format!("the limits of the reading process could not be set: {error}"))
     })?;
     let mut bytes = Vec::new();
     input

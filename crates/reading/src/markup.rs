@@ -4,10 +4,15 @@ use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use scraper::{ElementRef, Html, Node};
 
 use crate::Kind;
-use crate::page::{Block, Line, Page, PageKind, Row, Table};
+use crate::page::{Block, Line, Page, PageKind, Row, Table, shortened};
 
 /// Elements are followed this deep.
 const DEEPEST: usize = 200;
+/// A cell takes at most so many columns and rows.
+const MOST_COLUMNS: usize = 50;
+const MOST_ROWS: usize = 500;
+/// What a cell says is repeated in the rows that it takes, up to this length.
+const LONGEST_REPEATED: usize = 160;
 
 /// The title and the pages of a text.
 pub(crate) fn read(bytes: &[u8], kind: Kind) -> (Option<String>, Vec<Page>) {
@@ -138,10 +143,10 @@ fn tabled(mut table: Table) -> Option<Block> {
     for row in &mut table.rows {
         row.cells.resize(width, Some(String::new()));
     }
-    table.columns = match table.rows.first() {
-        Some(first) if table.heads > 0 => (0..width).map(|column| first.cell(column).to_owned()).collect(),
-        _ => vec![String::new(); width],
-    };
+    if let Some(first) = table.rows.first().filter(|_| table.columns.is_empty() && table.heads > 0) {
+        table.columns = (0..width).map(|column| first.cell(column).to_owned()).collect();
+    }
+    table.columns.resize(width, String::new());
     Some(Block::Table(table))
 }
 
@@ -264,6 +269,9 @@ fn table(element: ElementRef<'_>) -> Option<Block> {
             .find(|above| above.value().name() == "table")
             .is_some_and(|above| above.id() == element.id())
     };
+    // What cells of rows above reach down into: for each column, in how many more rows, and with which text.
+    let mut reaching: Vec<(usize, String)> = Vec::new();
+    let mut columns: Vec<String> = Vec::new();
     for found in element.descendants().filter_map(ElementRef::wrap).filter(row).filter(own) {
         let mut cells = Vec::new();
         let mut named = true;
@@ -273,21 +281,59 @@ fn table(element: ElementRef<'_>) -> Option<Block> {
                 continue;
             }
             named &= name == "th";
-            cells.push(Some(words(cell)));
-            let span = cell.value().attr("colspan").and_then(|span| span.parse::<usize>().ok()).unwrap_or(1);
-            cells.extend(std::iter::repeat_n(None, span.clamp(1, 50) - 1));
+            reach(&mut cells, &mut reaching);
+            let span = |name: &str, most: usize| {
+                let span = cell.value().attr(name).and_then(|span| span.parse::<usize>().ok());
+                span.unwrap_or(1).clamp(1, most)
+            };
+            let (text, down) = (words(cell), span("rowspan", MOST_ROWS) - 1);
+            let first = cells.len();
+            cells.push(Some(text.clone()));
+            cells.extend(std::iter::repeat_n(None, span("colspan", MOST_COLUMNS) - 1));
+            reaching.resize(cells.len().max(reaching.len()), (0, String::new()));
+            if down > 0 {
+                reaching[first..cells.len()].fill((down, String::new()));
+                reaching[first].1 = shortened(&text, LONGEST_REPEATED);
+            }
         }
+        if cells.is_empty() {
+            continue;
+        }
+        let own = cells.len();
+        reach(&mut cells, &mut reaching);
         let in_head =
             found.parent().and_then(ElementRef::wrap).is_some_and(|parent| parent.value().name() == "thead");
-        if heads == rows.len() && (in_head || named) && !cells.is_empty() {
+        if heads == rows.len() && (in_head || named) && own > 0 {
             heads += 1;
+            name_columns(&mut columns, &cells);
         }
-        if !cells.is_empty() {
-            rows.push(Row { cells, ..Row::default() });
-        }
+        rows.push(Row { cells, ..Row::default() });
     }
     if rows.iter().all(|row: &Row| row.cells.iter().flatten().all(String::is_empty)) {
         return None;
     }
-    tabled(Table { heads: heads.min(rows.len().saturating_sub(1)), rows, ..Table::default() })
+    tabled(Table { heads: heads.min(rows.len().saturating_sub(1)), columns, rows, ..Table::default() })
+}
+
+/// Fills the next columns of a row with what reaches down into them.
+fn reach(cells: &mut Vec<Option<String>>, reaching: &mut [(usize, String)]) {
+    while let Some((left, text)) = reaching.get_mut(cells.len()).filter(|(left, _)| *left > 0) {
+        *left -= 1;
+        cells.push((!text.is_empty()).then(|| text.clone()));
+    }
+}
+
+/// Adds a row of the header to the names of the columns: one that goes over several names each of them.
+fn name_columns(columns: &mut Vec<String>, cells: &[Option<String>]) {
+    columns.resize(cells.len().max(columns.len()), String::new());
+    let mut over = "";
+    for (name, cell) in columns.iter_mut().zip(cells) {
+        over = cell.as_deref().unwrap_or(over);
+        if !name.ends_with(over) {
+            if !name.is_empty() {
+                name.push(' ');
+            }
+            name.push_str(over);
+        }
+    }
 }

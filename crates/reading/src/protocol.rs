@@ -61,12 +61,22 @@ pub enum Failure {
     /// PDFium is missing or unfit.
     #[error("PDFium could not be loaded ({0}); `ibid doctor` says where to get it")]
     Library(String),
+    /// This machine could not begin to read.
+    #[error("reading could not begin: {0}")]
+    Machine(String),
     /// The process ended without a word.
     #[error("reading it was ended: {0}")]
     Ended(String),
     /// The file has more pages than are read.
     #[error("the file has {0} pages, more than are read from one file")]
     TooManyPages(u32),
+}
+
+impl Failure {
+    /// Whether the machine is to blame, and not the document: another time it may be read.
+    pub fn is_of_the_machine(&self) -> bool {
+        matches!(self, Self::Library(_) | Self::Machine(_))
+    }
 }
 
 /// Where a reading process writes.

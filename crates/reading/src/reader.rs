@@ -68,6 +68,8 @@ pub struct Reading {
     pub title: Option<String>,
     /// The pages that were asked for.
     pub pages: Vec<Page>,
+    /// How much was said of them, in bytes.
+    pub said: u64,
 }
 
 impl Reader {
@@ -164,7 +166,7 @@ impl Reader {
         };
         let mut child = self.start(file, &request)?;
         let Some(stdout) = child.stdout.take() else {
-            return Err(Failure::Ended("its output cannot be read".to_owned()));
+            return Err(Failure::Machine("the output of the reading process is not there".to_owned()));
         };
         let mut stdout = BufReader::new(stdout);
         let before = reading.pages.len();
@@ -172,7 +174,7 @@ impl Reader {
         let why = loop {
             let next = u32::try_from(reading.pages.len() - before).unwrap_or(u32::MAX).saturating_add(first);
             let end = until.min(reading.count);
-            match self.word(&mut stdout).await {
+            match self.word(&mut stdout, &mut reading.said).await {
                 Ok(Some(Said::Opened { pages, .. })) if pages > self.limits.most_pages => {
                     return Err(Failure::TooManyPages(pages));
                 }
@@ -206,7 +208,7 @@ impl Reader {
     }
 
     fn start(&self, file: &Path, request: &Request) -> Result<Child, Failure> {
-        let failed = |what: &str, error: std::io::Error| Failure::Ended(format!("{what}: {error}"));
+        let failed = |what: &str, error: std::io::Error| Failure::Machine(format!("{what}: {error}"));
         let file = File::open(file).map_err(|error| failed("the file cannot be opened", error))?;
         let request = serde_json::to_string(request)
             .map_err(|error| failed("the request cannot be written", error.into()))?;
@@ -222,11 +224,13 @@ impl Reader {
     }
 
     /// The next thing that a process says, none at the end, or why it is not listened to any more.
-    async fn word(&self, from: &mut BufReader<ChildStdout>) -> Result<Option<Said>, String> {
+    async fn word(&self, from: &mut BufReader<ChildStdout>, said: &mut u64) -> Result<Option<Said>, String> {
         let mut line = Vec::new();
         let mut limited = from.take(self.limits.said);
         let read = limited.read_until(b'\n', &mut line);
-        match tokio::time::timeout(self.limits.silence, read).await {
+        let read = tokio::time::timeout(self.limits.silence, read).await;
+        *said += line.len() as u64;
+        match read {
             Err(_) => Err(format!("it said nothing for {} s", self.limits.silence.as_secs())),
             Ok(Err(error)) => Err(format!("its output cannot be read ({error})")),
             Ok(Ok(0)) => Ok(None),

@@ -11,6 +11,8 @@ const MARGIN: f32 = 0.12;
 const FEWEST_REPEATS: usize = 3;
 /// A longer name of a governing row is cut.
 const LONGEST_NAME: usize = 160;
+/// Two tables whose sides are nearer than this, in points, are as wide.
+const SAME_WIDTH: f32 = 6.0;
 /// Rows govern each other at most so deep.
 const DEEPEST: usize = 12;
 
@@ -18,9 +20,9 @@ const DEEPEST: usize = 12;
 /// counts as one without content.
 pub fn complete(pages: &mut [Page], least: usize) {
     let repeated = running_lines(pages);
-    // A text file is one page: what it begins with says nothing of the whole.
+    // A text file is one page: it may be a short note, and what it begins with says nothing of the whole.
     let alone = pages.len() == 1;
-    let mut table: Option<(Vec<String>, Vec<Govern>)> = None;
+    let mut last: Option<Last> = None;
     let dotted = dotted_abbreviations(pages);
     for page in pages {
         let before = page.blocks.len();
@@ -31,28 +33,67 @@ pub fn complete(pages: &mut [Page], least: usize) {
         }
         page.blocks.retain(|block| !matches!(block, Block::Heading { lines, .. } | Block::Text { lines } if lines.is_empty()));
         let stripped = before != page.blocks.len();
-        for block in &mut page.blocks {
-            match block {
-                Block::Table(found) => {
-                    with_dots(found, &dotted);
-                    let mut governs = match &mut table {
-                        Some((columns, governs))
-                            if *columns == found.columns
-                                && found.columns.iter().any(|name| !name.is_empty()) =>
-                        {
-                            found.continues = true;
-                            std::mem::take(governs)
-                        }
-                        _ => Vec::new(),
-                    };
-                    govern(found, &mut governs);
-                    table = Some((found.columns.clone(), governs));
+        let end = page.blocks.len();
+        for (at, block) in page.blocks.iter_mut().enumerate() {
+            let Block::Table(table) = block else { continue };
+            let before = last.take().filter(|before| before.goes_on(table, page.number, at));
+            let mut governs = Vec::new();
+            if let Some(before) = before {
+                if table.columns != before.columns {
+                    (table.columns, table.heads) = (before.columns, 0);
                 }
-                Block::Heading { .. } | Block::Text { .. } => {}
+                table.continues = true;
+                governs = before.governs;
             }
+            with_dots(table, &dotted);
+            govern(table, &mut governs);
+            let place = Rect::around(table.rows.iter().filter_map(|row| row.place));
+            let at_foot = at + 1 == end;
+            last = Some(Last { page: page.number, columns: table.columns.clone(), governs, place, at_foot });
         }
         judge(page, least, stripped, alone);
     }
+}
+
+/// The table before.
+struct Last {
+    page: u32,
+    columns: Vec<String>,
+    governs: Vec<Govern>,
+    place: Option<Rect>,
+    /// Whether it is the last thing on its page.
+    at_foot: bool,
+}
+
+impl Last {
+    /// Whether a table, the so-manieth thing on its page, goes on with this one: under the same names, or as
+    /// wide and right over the break of two pages without names of its own.
+    fn goes_on(&self, table: &Table, page: u32, at: usize) -> bool {
+        if self.columns.iter().all(String::is_empty) {
+            return false;
+        }
+        let wide = |place: Rect| (place.left, place.right);
+        let place = Rect::around(table.rows.iter().filter_map(|row| row.place));
+        let alike = match (self.place.map(wide), place.map(wide)) {
+            (Some(one), Some(other)) => {
+                (one.0 - other.0).abs() < SAME_WIDTH && (one.1 - other.1).abs() < SAME_WIDTH
+            }
+            _ => false,
+        };
+        let over_the_break = self.at_foot && at == 0 && page == self.page + 1 && alike;
+        self.columns == table.columns
+            || over_the_break && self.columns.len() == table.columns.len() && !has_names(table, &self.columns)
+    }
+}
+
+/// Whether the header of a table names its columns, as that of another one does, instead of being its first row.
+fn has_names(table: &Table, others: &[String]) -> bool {
+    let figures = |names: &[String]| {
+        let said: Vec<&String> = names.iter().filter(|name| !name.is_empty()).collect();
+        let with = said.iter().filter(|name| name.chars().any(|char| char.is_ascii_digit())).count();
+        with * 2 >= said.len()
+    };
+    table.heads > 0 && (!figures(&table.columns) || figures(others))
 }
 
 /// By what a line is the same on two pages: every letter of it, or all but a number that counts the pages.
@@ -97,17 +138,24 @@ fn is_running(line: &Line, page: u32, height: f32, repeated: &HashSet<String>) -
         && marks(&line.text, page).iter().any(|mark| repeated.contains(mark))
 }
 
-/// Short words that a column has with a dot. The dots that lead to the next column swallow it elsewhere.
-fn dotted_abbreviations(pages: &[Page]) -> HashSet<String> {
-    let mut dotted = HashSet::new();
-    for cell in tables(pages).flat_map(|table| &table.rows).flat_map(|row| row.cells.iter().flatten()) {
-        let letters = cell.trim_end_matches('.');
-        if cell.len() <= 6
-            && !letters.is_empty()
-            && cell.ends_with('.')
-            && letters.chars().all(char::is_alphabetic)
-        {
-            dotted.insert(letters.to_owned());
+/// Short words that a column has with a dot, by the names of its table and its number. The dots that lead to
+/// the next column swallow it elsewhere.
+type Dotted = HashMap<(Vec<String>, usize), HashSet<String>>;
+
+fn dotted_abbreviations(pages: &[Page]) -> Dotted {
+    let mut dotted = Dotted::new();
+    for table in tables(pages) {
+        for (column, cell) in table.rows.iter().flat_map(|row| row.cells.iter().enumerate()) {
+            let Some(cell) = cell else { continue };
+            let letters = cell.trim_end_matches('.');
+            if cell.len() <= 6
+                && !letters.is_empty()
+                && cell.ends_with('.')
+                && letters.chars().all(char::is_alphabetic)
+            {
+                let words = dotted.entry((table.columns.clone(), column)).or_default();
+                words.insert(letters.to_owned());
+            }
         }
     }
     dotted
@@ -120,16 +168,20 @@ fn tables(pages: &[Page]) -> impl Iterator<Item = &Table> {
     })
 }
 
-fn with_dots(table: &mut Table, dotted: &HashSet<String>) {
-    for cell in table.rows.iter_mut().flat_map(|row| row.cells.iter_mut().flatten()) {
-        if let Some((first, rest)) = cell.split_once(' ') {
-            if dotted.contains(first) && dotted.contains(rest.trim_end_matches('.'))
-                || dotted.contains(first) && rest.len() <= 4
-            {
-                *cell = format!("{first}. {rest}");
+fn with_dots(table: &mut Table, dotted: &Dotted) {
+    for column in 0..table.columns.len() {
+        let Some(dotted) = dotted.get(&(table.columns.clone(), column)) else { continue };
+        let cells = table.rows.iter_mut().filter_map(|row| row.cells.get_mut(column)?.as_mut());
+        for cell in cells {
+            if let Some((first, rest)) = cell.split_once(' ') {
+                if dotted.contains(first) && dotted.contains(rest.trim_end_matches('.'))
+                    || dotted.contains(first) && rest.len() <= 4
+                {
+                    *cell = format!("{first}. {rest}");
+                }
+            } else if dotted.contains(cell.as_str()) {
+                cell.push('.');
             }
-        } else if dotted.contains(cell.as_str()) {
-            cell.push('.');
         }
     }
 }
@@ -212,7 +264,7 @@ fn judge(page: &mut Page, least: usize, stripped: bool, alone: bool) {
         Some(Skip::Short)
     } else if letters < 400 && is_blank_notice(&lower) {
         Some(Skip::Blank)
-    } else if letters < least {
+    } else if letters < least && !alone {
         Some(Skip::Short)
     } else if !alone && is_contents(&lower, &lines) {
         Some(Skip::Contents)

@@ -3,33 +3,39 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use ibid_core::Scope;
+use ibid_engine::{EngineFile, Error};
 use ibid_knowledge::{Document, Store};
 
-use super::{caller, confirmed, printable, runtime, scope};
+use super::{confirmed, printable, runtime, scope};
 use crate::arguments::Documents;
 use crate::config::Config;
-use crate::library::Library;
+use crate::library::{self, thread_of};
 
 /// Runs one of the commands about documents.
 pub(super) fn run(config: &Config, command: &Documents) -> anyhow::Result<ExitCode> {
     runtime()?.block_on(async {
-        let library = Library::open(config, &caller()).await?;
-        let store = &library.store;
+        let store = library::store(config).await?;
         match command {
-            Documents::List { corpus, json } => {
-                let scope = corpus.iter().fold(scope(), |scope, corpus| scope.within([corpus.clone()]));
+            Documents::List { corpus, label, json } => {
+                let scope = scope().holding(label.iter().cloned());
+                let scope = corpus.iter().fold(scope, |scope, corpus| scope.within([corpus.clone()]));
                 list(&store.documents(&scope).await?, *json)
             }
-            Documents::Show { document, json } => show(&found(store, &scope(), document).await?, *json),
-            Documents::Delete { document, yes } => {
-                let document = found(store, &scope(), document).await?;
+            Documents::Show { document, label, json } => {
+                let scope = scope().holding(label.iter().cloned());
+                show(&found(&store, &scope, document).await?, *json)
+            }
+            Documents::Delete { document, label, yes } => {
+                let scope = scope().holding(label.iter().cloned());
+                let document = found(&store, &scope, document).await?;
                 let name = printable(&document.source);
                 if !yes && !confirmed(&name, &format!("`{name}` with its {} chunks", document.chunks))? {
                     return Ok(ExitCode::SUCCESS);
                 }
-                store.delete(&scope(), &document.id).await?;
+                forget_load(config, &document)?;
+                store.delete(&scope, &document.id).await?;
                 store.keep_up().await?;
                 writeln!(std::io::stdout(), "Deleted {name}.")?;
                 Ok(ExitCode::SUCCESS)
@@ -38,12 +44,28 @@ pub(super) fn run(config: &Config, command: &Documents) -> anyhow::Result<ExitCo
     })
 }
 
-/// The document of that name, or the only one whose source ends so.
+/// Forgets how a document was loaded, and a load that was interrupted with it: it would bring it back.
+fn forget_load(config: &Config, document: &Document) -> anyhow::Result<()> {
+    let file = config.ingestion_file();
+    if !file.is_file() {
+        return Ok(());
+    }
+    match EngineFile::at(&file).delete_thread(&scope(), thread_of(&document.id)) {
+        Ok(()) | Err(Error::UnknownThread(_)) => Ok(()),
+        Err(error) => Err(error).context("it cannot be deleted while documents are being loaded"),
+    }
+}
+
+/// The document of that name, or the only one whose source is or ends so.
 async fn found(store: &Store, scope: &Scope, name: &str) -> anyhow::Result<Document> {
     let documents = store.documents(scope).await?;
-    let fits = |document: &&Document| document.id.0 == name || document.source.ends_with(name);
-    let fitting: Vec<&Document> = documents.iter().filter(fits).collect();
-    match fitting.as_slice() {
+    let fits: [&dyn Fn(&Document) -> bool; 3] =
+        [&|document| document.id.0 == name, &|document| document.source == name, &|document| {
+            document.source.ends_with(name)
+        }];
+    let fitting =
+        fits.iter().map(|fits| documents.iter().filter(|document| fits(document)).collect::<Vec<_>>());
+    match fitting.into_iter().find(|fitting| !fitting.is_empty()).unwrap_or_default().as_slice() {
         [only] => Ok((*only).clone()),
         [] => bail!("there is no document `{name}`; `ibid documents list` shows all"),
         several => {

@@ -3,18 +3,39 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use super::{caller, runtime};
+use anyhow::Context;
+use ibid_engine::{EngineFile, MessageWindow};
+use ibid_knowledge::{Job, Underway};
+
+use super::{runtime, scope};
 use crate::config::Config;
-use crate::library::Library;
+use crate::library;
+
+/// So many jobs of one document may wait.
+const MOST_JOBS: usize = 20;
 
 /// Checks, repairs if asked to, and says what was found.
 pub(super) fn run(config: &Config, repair: bool) -> anyhow::Result<ExitCode> {
     runtime()?.block_on(async {
-        let library = Library::open(config, &caller()).await?;
-        let report = library.store.fsck(repair).await?;
+        let file = config.ingestion_file();
+        let (held, underway) = if file.is_file() {
+            let file = EngineFile::at(&file);
+            let held = repair.then(|| file.hold()).transpose();
+            let held = held.context("nothing can be repaired while documents are being loaded")?;
+            (held, underway(&file)?)
+        } else {
+            (None, Underway::default())
+        };
+        let report = library::store(config).await?.fsck(repair, &underway).await?;
+        drop(held);
         let mut out = std::io::stdout().lock();
         for problem in &report.problems {
             writeln!(out, "{}: {}", if problem.repaired { "repaired" } else { "WRONG" }, problem.what)?;
+        }
+        if report.underway > 0 {
+            let many =
+                if report.underway == 1 { "1 load was" } else { &format!("{} loads were", report.underway) };
+            writeln!(out, "{many} interrupted, or goes on now; `ibid ingest` with the same files goes on.")?;
         }
         let left = report.problems.iter().filter(|problem| !problem.repaired).count();
         writeln!(
@@ -34,4 +55,19 @@ pub(super) fn run(config: &Config, repair: bool) -> anyhow::Result<ExitCode> {
         }
         Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     })
+}
+
+/// What is being loaded, or was interrupted and will go on.
+fn underway(file: &EngineFile) -> anyhow::Result<Underway> {
+    let mut underway = Underway::default();
+    for thread in file.unfinished(&scope())? {
+        let window = MessageWindow { before: None, limit: MOST_JOBS };
+        for (_, message) in file.thread(&scope(), thread, window)?.messages {
+            if let Ok(job) = serde_json::from_str::<Job>(&message.text) {
+                underway.documents.insert(job.document());
+                underway.contents.extend(job.version);
+            }
+        }
+    }
+    Ok(underway)
 }

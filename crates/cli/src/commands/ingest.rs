@@ -5,22 +5,27 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use futures_util::StreamExt;
 use ibid_core::model::Caller;
 use ibid_core::{Message, RunId, ThreadId};
-use ibid_engine::{Assistant, Engine, LocalEngine, MessageWindow, Turn};
+use ibid_engine::{Assistant, Engine, LocalEngine, MessageWindow, RunStatus, Turn};
 use ibid_graph::Kind;
-use ibid_knowledge::{ChunkSize, Ingestion, Job, Outcome, Settings, Summary};
+use ibid_knowledge::{ChunkSize, Ingestion, Job, Outcome, Settings, Store, Summary};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tokio::sync::watch;
 
 use super::{printable, runtime, scope};
 use crate::arguments::Ingest;
 use crate::config::Config;
-use crate::library::Library;
+use crate::library::{Library, thread_of};
 
 /// The name of the program that loads.
 const PROGRAM: &str = "ingestion";
+/// After so many documents the indexes are brought up to date.
+const BETWEEN_UPKEEP: usize = 64;
+/// How a program ends that was interrupted.
+const INTERRUPTED: i32 = 130;
 /// What a folder is searched for.
 const KNOWN: [&str; 6] = ["pdf", "md", "markdown", "html", "htm", "txt"];
 
@@ -41,14 +46,34 @@ pub(super) fn run(config: &Config, ingest: &Ingest) -> anyhow::Result<ExitCode> 
         let engine = LocalEngine::open(&config.ingestion_file(), assistants, config.engine_settings())
             .await
             .context("documents cannot be loaded durably, so none was loaded")?;
-        let bars = bars(ingest.json);
-        let loader = Loader { config, ingest, ingestion: &ingestion, engine: &engine, bars: &bars };
+        let loader = Loader {
+            config,
+            ingest,
+            store: &library.store,
+            ingestion: &ingestion,
+            engine: &engine,
+            bars: bars(ingest.json),
+            stopped: stopped(),
+        };
         let summaries = loader.all(sources).await;
-        let kept = library.store.keep_up().await;
+        loader.keep_up().await;
         engine.close().await;
-        kept.context("the indexes of the store could not be brought up to date")?;
         show(ingest.json, &summaries)
     })
+}
+
+/// Becomes true when the user wants to stop. Who wants it twice does not wait for what is going on: it is
+/// safe, and goes on with the next command.
+fn stopped() -> watch::Receiver<bool> {
+    let (stop, stopped) = watch::channel(false);
+    tokio::spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() {
+            if stop.send_replace(true) {
+                std::process::exit(INTERRUPTED);
+            }
+        }
+    });
+    stopped
 }
 
 /// What is to be loaded.
@@ -127,24 +152,39 @@ fn bars(json: bool) -> MultiProgress {
 struct Loader<'a> {
     config: &'a Config,
     ingest: &'a Ingest,
+    store: &'a Store,
     ingestion: &'a Ingestion,
     engine: &'a LocalEngine,
-    bars: &'a MultiProgress,
+    bars: MultiProgress,
+    stopped: watch::Receiver<bool>,
 }
 
 impl Loader<'_> {
     /// Some at once, in their order.
     async fn all(&self, sources: Vec<Source>) -> Vec<(String, anyhow::Result<Summary>)> {
-        let loads = sources.into_iter().map(|source| async move {
+        let loads = sources.into_iter().zip(1..).map(|(source, number)| async move {
+            if *self.stopped.borrow() {
+                return (source.key, Err(anyhow!("stopped before it began")));
+            }
             let summary = self.one(&source).await;
+            if number % BETWEEN_UPKEEP == 0 {
+                self.keep_up().await;
+            }
             (source.key, summary)
         });
         futures_util::stream::iter(loads).buffered(self.config.ingest.at_once.max(1)).collect().await
     }
 
+    /// Keeps the store quick. Where that fails nothing is lost, and the next command does it.
+    async fn keep_up(&self) {
+        if let Err(error) = self.store.keep_up().await {
+            eprintln!("the indexes of the store could not be brought up to date: {error}");
+        }
+    }
+
     async fn one(&self, source: &Source) -> anyhow::Result<Summary> {
         let job = self.job(source).await?;
-        let thread = thread_of(&job);
+        let thread = thread_of(&job.document());
         let run = match self.unfinished(thread, &job).await? {
             Some(run) => run,
             None => {
@@ -156,11 +196,12 @@ impl Loader<'_> {
         bar.set_style(ProgressStyle::with_template("{prefix:30!} {bar:30} {pos}/{len} {msg}")?);
         bar.set_prefix(shown(&source.key));
         let mut events = self.engine.events(&scope(), run, 0).await?;
+        let mut stopped = self.stopped.clone();
         let mut stopping = false;
         loop {
             let event = tokio::select! {
                 event = events.next() => event,
-                _ = tokio::signal::ctrl_c(), if !stopping => {
+                Ok(_) = stopped.wait_for(|stopped| *stopped), if !stopping => {
                     stopping = true;
                     bar.set_message("stopping");
                     self.engine.stop(&scope(), run).await?;
@@ -180,6 +221,10 @@ impl Loader<'_> {
             }
         }
         bar.finish_and_clear();
+        if stopping && self.engine.run(&scope(), run).await?.status == RunStatus::Stopped {
+            self.ingestion.abandon(&job, run).await?;
+            bail!("stopped");
+        }
         let window = MessageWindow { before: None, limit: 1 };
         let said = self.engine.messages(&scope(), thread, window).await?;
         let (_, last) = said.last().context("loading ended without a word")?;
@@ -208,27 +253,16 @@ impl Loader<'_> {
         Ok(None)
     }
 
+    /// What is to be done, if it may be.
     async fn job(&self, Source { place, key }: &Source) -> anyhow::Result<Job> {
         let name = key.rsplit('/').next().unwrap_or(key);
-        let version = if is_url(place) {
-            None
-        } else {
-            let unread = || format!("{place} cannot be read");
-            let size = tokio::fs::metadata(place).await.with_context(unread)?.len();
-            let most = self.config.ingest.largest_mb;
-            if size > most << 20 {
-                bail!("{place} has {} MB, more than the {most} MB of `ingest.largest_mb`", size >> 20);
-            }
-            let bytes = tokio::fs::read(place).await.with_context(unread)?;
-            Some(self.ingestion.keep(&bytes).await?)
-        };
         let config = &self.config.ingest;
-        Ok(Job {
+        let mut job = Job {
             tenant: scope().tenant().clone(),
             corpus: self.ingest.corpus.clone(),
             key: key.clone(),
             source: key.clone(),
-            version,
+            version: None,
             settings: Settings {
                 kind: self.ingest.kind.clone().unwrap_or_else(|| config.kind_of(name)),
                 title: self.ingest.title.clone(),
@@ -237,18 +271,20 @@ impl Loader<'_> {
                 size: ChunkSize { characters: config.chunk_characters, overlap: config.chunk_overlap },
                 least_characters: config.least_characters,
             },
-        })
+        };
+        self.ingestion.permit(&scope().holding(self.ingest.label.iter().cloned()), &job).await?;
+        if !is_url(place) {
+            let unread = || format!("{place} cannot be read");
+            let size = tokio::fs::metadata(place).await.with_context(unread)?.len();
+            let most = config.largest_mb;
+            if size > most << 20 {
+                bail!("{place} has {} MB, more than the {most} MB of `ingest.largest_mb`", size >> 20);
+            }
+            let bytes = tokio::fs::read(place).await.with_context(unread)?;
+            job.version = Some(self.ingestion.keep(&bytes).await?);
+        }
+        Ok(job)
     }
-}
-
-/// The thread of a document: what is loaded under one name is loaded one after the other.
-fn thread_of(job: &Job) -> ThreadId {
-    let name = job.document().0;
-    let mut bytes = [0; 16];
-    for (byte, digits) in bytes.iter_mut().zip(name.as_bytes().chunks(2)) {
-        *byte = u8::from_str_radix(&String::from_utf8_lossy(digits), 16).unwrap_or_default();
-    }
-    ThreadId::from_bytes(bytes)
 }
 
 fn progress(bar: &ProgressBar, name: &str, value: &serde_json::Value) {
@@ -297,7 +333,8 @@ fn show(json: bool, summaries: &[(String, anyhow::Result<Summary>)]) -> anyhow::
     for (source, summary) in summaries {
         match summary {
             Ok(summary) => {
-                failed |= matches!(summary.outcome, Outcome::Failed { .. } | Outcome::Empty);
+                failed |=
+                    matches!(summary.outcome, Outcome::Failed { .. } | Outcome::Empty | Outcome::Stopped);
                 pages += summary.pages;
                 chunks += summary.chunks;
                 if json {

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use ibid_core::{Scope, Tenant};
 use ibid_knowledge::Store;
-use ibid_testkit::{RealModels, shared_data};
+use ibid_testkit::{RealModels, RealStorage, shared_data};
 
 use super::{ibid, printed, refused, run};
 
@@ -73,6 +75,25 @@ fn a_document_is_loaded_listed_shown_found_and_deleted() {
 }
 
 #[test]
+fn who_does_not_hold_a_label_neither_sees_nor_replaces_a_document() {
+    let folder = folder();
+    let folder = folder.path();
+    let secret =
+        "# Salaries\n\nThe officers of the port earn what the council says every year in the spring.";
+    std::fs::write(folder.join("secret.md"), secret).unwrap();
+    printed(&run(folder, &["ingest", "secret.md", "--label", "council"]));
+    assert!(printed(&run(folder, &["documents", "list"])).contains("There are no documents yet"));
+    let seen = printed(&run(folder, &["documents", "list", "--label", "council"]));
+    assert!(seen.contains("secret.md"), "{seen}");
+    let output = run(folder, &["ingest", "secret.md"]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("not allowed") && output.status.code() == Some(1), "{said}");
+    refused(&run(folder, &["documents", "delete", "secret.md", "--yes"]), 1, "there is no document");
+    printed(&run(folder, &["documents", "delete", "secret.md", "--yes", "--label", "council"]));
+    assert!(printed(&run(folder, &["fsck"])).contains("0 documents, 0 chunks, 0 originals"));
+}
+
+#[test]
 fn a_file_that_cannot_be_read_is_named_and_the_command_fails() {
     let folder = folder();
     let folder = folder.path();
@@ -90,10 +111,48 @@ fn a_file_that_cannot_be_read_is_named_and_the_command_fails() {
     assert!(printed(&run(folder, &["search", "how long are records kept"])).contains("good.md, page 1"));
 }
 
-async fn content(folder: &Path) -> Vec<String> {
-    let place = folder.join("ibid-data/store").to_string_lossy().into_owned();
-    let store = Store::open(&place, HashMap::new(), MODEL.0, MODEL.1).await.unwrap();
-    store.content().await.unwrap()
+/// Where the documents of a test are kept.
+#[derive(Clone, Copy)]
+enum Kept {
+    InTheFolder,
+    OnObjectStorage,
+}
+
+impl Kept {
+    /// A folder with a configuration, and the place of its store.
+    fn folder(self, name: &str) -> (tempfile::TempDir, String) {
+        let folder = folder();
+        let Self::OnObjectStorage = self else {
+            let place = folder.path().join("ibid-data/store").to_string_lossy().into_owned();
+            return (folder, place);
+        };
+        let (storage, path) = (RealStorage::get(), folder.path().join("ibid.toml"));
+        let place = storage.place(name);
+        let config = std::fs::read_to_string(&path).unwrap();
+        let store = format!(
+            "[store]\nplace = {place:?}\nendpoint = {:?}\nregion = \"us-east-1\"\nallow_http = true\n\
+             access_key_env = \"TEST_KEY\"\nsecret_key_env = \"TEST_SECRET\"\n",
+            storage.endpoint()
+        );
+        std::fs::write(path, format!("{config}{store}")).unwrap();
+        (folder, place)
+    }
+
+    async fn content(self, place: &str) -> Vec<String> {
+        let options: HashMap<String, String> = match self {
+            Self::InTheFolder => HashMap::new(),
+            Self::OnObjectStorage => RealStorage::get().options().into_iter().collect(),
+        };
+        let store = Store::look(place, options).await.unwrap();
+        store.content(&Scope::of(Tenant::local())).await.unwrap()
+    }
+}
+
+/// A command that finds the keys of the object storage.
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = ibid(folder, arguments);
+    command.envs([("TEST_KEY", "test"), ("TEST_SECRET", "secret")]);
+    command
 }
 
 fn chapters() -> Vec<PathBuf> {
@@ -106,35 +165,44 @@ fn chapters() -> Vec<PathBuf> {
 }
 
 /// How often the load is killed: a sample, unless `IBID_KILLS` says more.
-fn kills() -> u32 {
-    std::env::var("IBID_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(10)
+fn kills(sample: u32) -> u32 {
+    std::env::var("IBID_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(sample)
 }
 
 #[tokio::test]
 async fn a_load_that_is_killed_again_and_again_ends_as_if_it_never_was() {
+    killed_again_and_again(Kept::InTheFolder, kills(10)).await;
+}
+
+#[tokio::test]
+async fn a_load_on_object_storage_that_is_killed_ends_as_if_it_never_was() {
+    killed_again_and_again(Kept::OnObjectStorage, kills(3)).await;
+}
+
+async fn killed_again_and_again(kept: Kept, kills: u32) {
     let chapters: Vec<String> = chapters().iter().map(|path| path.to_string_lossy().into_owned()).collect();
     let arguments: Vec<&str> =
         ["ingest", "--corpus", "tariffs"].into_iter().chain(chapters.iter().map(String::as_str)).collect();
-    let undisturbed = folder();
+    let (undisturbed, place) = kept.folder("undisturbed");
     let began = Instant::now();
-    printed(&run(undisturbed.path(), &arguments));
+    printed(&command(undisturbed.path(), &arguments).output().unwrap());
     let whole = began.elapsed();
-    let expected = content(undisturbed.path()).await;
+    let expected = kept.content(&place).await;
     assert!(expected.len() > chapters.len());
 
     let (mut killed, mut seed) = (0, 0x9e37_79b9_7f4a_7c15_u64);
-    while killed < kills() {
-        let folder = folder();
+    while killed < kills {
+        let (folder, place) = kept.folder(&format!("killed-{killed}"));
         // In one load several kills; the next load begins with an empty store.
-        for _ in 0..kills().min(6) {
+        for _ in 0..kills.min(6) {
             seed ^= seed << 13;
             seed ^= seed >> 7;
             seed ^= seed << 17;
             let pause =
                 whole.mul_f64(0.35).mul_f64((seed % 1000) as f64 / 1000.0) + Duration::from_millis(50);
-            let mut child = ibid(folder.path(), &arguments)
-                .stdout(std::process::Stdio::null())
-                .stderr(std::process::Stdio::null())
+            let mut child = command(folder.path(), &arguments)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
                 .spawn()
                 .unwrap();
             std::thread::sleep(pause);
@@ -145,11 +213,15 @@ async fn a_load_that_is_killed_again_and_again_ends_as_if_it_never_was() {
                 break;
             }
             killed += 1;
+            // A repair leaves alone what will go on.
+            if killed % 4 == 1 {
+                printed(&command(folder.path(), &["fsck", "--repair"]).output().unwrap());
+            }
         }
-        printed(&run(folder.path(), &arguments));
-        let checked = printed(&run(folder.path(), &["fsck"]));
+        printed(&command(folder.path(), &arguments).output().unwrap());
+        let checked = printed(&command(folder.path(), &["fsck"]).output().unwrap());
         assert!(checked.contains("the store is whole"), "after {killed} kills: {checked}");
-        let found = content(folder.path()).await;
+        let found = kept.content(&place).await;
         let differing = found.iter().zip(&expected).find(|(found, expected)| found != expected);
         assert!(
             found == expected,

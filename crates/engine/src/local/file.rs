@@ -32,6 +32,10 @@ pub struct FileReport {
     pub damage: Vec<String>,
 }
 
+/// A file that no engine can open.
+#[derive(Debug)]
+pub struct Held(#[expect(dead_code, reason = "holding the lock is all that it is for")] Lock);
+
 /// A thread with what is in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conversation {
@@ -98,6 +102,22 @@ impl EngineFile {
             Ok(Some(Conversation { thread: row.thread, messages, runs }))
         })?;
         found.ok_or(Error::UnknownThread(thread))
+    }
+
+    /// The threads that have a turn which has not ended.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read.
+    pub fn unfinished(&self, scope: &Scope) -> Result<Vec<ThreadId>, Error> {
+        Ok(self.readers.read_here(|connection| store::unfinished_threads(connection, scope))?)
+    }
+
+    /// Keeps every engine out of the file for as long as this is held.
+    ///
+    /// # Errors
+    /// Fails if an engine uses the file.
+    pub fn hold(&self) -> Result<Held, Error> {
+        Ok(Held(Lock::take(&self.path)?))
     }
 
     /// Deletes a thread with everything in it.

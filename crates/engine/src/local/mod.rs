@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use assistants::{Assistant, Assistants, TurnProgram};
-pub use file::{Conversation, EngineFile, FileReport};
+pub use file::{Conversation, EngineFile, FileReport, Held};
 
 use crate::engine::{Engine, EventStream};
 use crate::error::Error;

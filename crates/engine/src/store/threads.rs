@@ -83,6 +83,18 @@ pub(crate) fn list_threads(
     Ok(rows.map(|row| row.map(|found| found.thread)).collect::<Result<_, _>>()?)
 }
 
+/// Threads of the scope with a run that has not ended.
+pub(crate) fn unfinished_threads(
+    connection: &Connection,
+    scope: &Scope,
+) -> Result<Vec<ThreadId>, StoreError> {
+    let sql = "SELECT id FROM threads WHERE tenant = ?1 AND key IN
+         (SELECT thread FROM runs WHERE ended_ms IS NULL)";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([scope.tenant().as_str()], |row| row.get(0).map(ThreadId::from_bytes))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 const WINDOW_SQL: &str = "SELECT position, body FROM messages WHERE thread = ?1 AND position < ?2
      ORDER BY position DESC LIMIT ?3";
 

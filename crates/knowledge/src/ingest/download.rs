@@ -35,13 +35,20 @@ impl Download {
 
     pub(crate) async fn fetch(&self, url: &str) -> Result<Bytes, Error> {
         let mut pause = self.pause;
-        for attempt in 1.. {
+        let mut attempt = 1;
+        loop {
             match self.once(url).await {
                 Ok(bytes) => return Ok(bytes),
                 Err((why, true)) if attempt < MOST_ATTEMPTS => {
-                    tracing::info!(url, attempt, why, "a download failed and is tried again");
+                    tracing::info!(
+                        url = without_query(url),
+                        attempt,
+                        why,
+                        "a download failed and is tried again"
+                    );
                     tokio::time::sleep(pause).await;
                     pause *= 2;
+                    attempt += 1;
                 }
                 Err((why, _)) => {
                     return Err(Error::Document(format!(
@@ -50,7 +57,6 @@ impl Download {
                 }
             }
         }
-        Err(Error::Document(format!("{url} could not be fetched")))
     }
 
     /// One attempt. Says why it failed and whether another one may help.
@@ -69,4 +75,9 @@ impl Download {
             }
         }
     }
+}
+
+/// What follows a question mark may be a secret.
+fn without_query(url: &str) -> &str {
+    url.split(['?', '#']).next().unwrap_or_default()
 }

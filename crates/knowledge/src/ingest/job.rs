@@ -52,6 +52,11 @@ impl Job {
     }
 }
 
+/// Where what a run finds on its way is staged. It begins with the name of the document.
+pub(crate) fn work_of(job: &Job, run: RunId) -> String {
+    format!("{}-{run}", job.document())
+}
+
 /// How loading ended.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -135,6 +140,9 @@ pub(crate) struct Batch {
     /// How many pages the document has.
     pub(crate) count: u32,
     pub(crate) title: Option<String>,
+    /// How much was said of its pages, in bytes.
+    #[serde(default)]
+    pub(crate) said: u64,
 }
 
 /// The chunks of a document.
@@ -204,7 +212,7 @@ impl Loading {
 
     /// Where what steps find is staged.
     pub(crate) fn work(&self) -> String {
-        format!("{}-{}", self.job.document(), self.run)
+        work_of(&self.job, self.run)
     }
 
     pub(crate) fn pages(&self) -> u32 {

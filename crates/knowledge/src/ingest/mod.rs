@@ -12,15 +12,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ibid_core::model::Embedder;
-use ibid_core::{Message, RunId, TurnInput};
+use ibid_core::{Message, RunId, Scope, TurnInput};
 use ibid_graph::{
     Begin, BuildError, END, Graph, NodeError, Program, RetryPolicy, Retryable, START, Terminal,
 };
 use ibid_reading::Reader;
 
 pub use self::download::Download;
-use self::job::Loading;
 pub use self::job::{Job, Outcome, Settings, Summary};
+use self::job::{Loading, work_of};
+use crate::document::{Document, Status};
 use crate::{Error, Store};
 
 /// Loads documents into a store.
@@ -53,6 +54,48 @@ impl Ingestion {
         let version = crate::document::sha256(bytes);
         self.store.keep_original(&version, bytes).await?;
         Ok(version)
+    }
+
+    /// Whether a scope may load this: into its own corpora, and over nothing that it may not see.
+    ///
+    /// # Errors
+    /// Says why it may not, or fails when the store cannot be read.
+    pub async fn permit(&self, scope: &Scope, job: &Job) -> Result<(), Error> {
+        let Job { tenant, corpus, key, settings, .. } = job;
+        if !scope.sees(tenant, corpus, &settings.labels) {
+            return Err(Error::NotAllowed(format!("{key} cannot be loaded into {corpus} with these labels")));
+        }
+        match self.store.row(&job.document()).await? {
+            Some(there) if !scope.sees(tenant, corpus, &there.labels) => Err(Error::NotAllowed(format!(
+                "{key} is in {corpus} already, for those who hold one of its labels; \
+                 hold one, or load it into another corpus"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Leaves everything as it was before a load that was stopped. Doing it again does no harm.
+    ///
+    /// # Errors
+    /// Fails when the store cannot be written.
+    pub async fn abandon(&self, job: &Job, run: RunId) -> Result<(), Error> {
+        let id = job.document();
+        let mut content = job.version.clone();
+        if let Some(known) = self.store.row(&id).await? {
+            if known.status == Status::Loading {
+                self.store.forget(&id).await?;
+                content = Some(known.version);
+            } else if !known.pending.is_empty() {
+                let pending = known.pending.clone();
+                self.store.record(&Document { pending: String::new(), ..known }).await?;
+                content = Some(pending);
+            }
+        }
+        self.store.unstage(&work_of(job, run)).await?;
+        if let Some(content) = content {
+            self.store.forget_original(&id, &content).await?;
+        }
+        Ok(())
     }
 
     /// The graph as a program for an engine: a [`Job`] as JSON in, a [`Summary`] as JSON out.

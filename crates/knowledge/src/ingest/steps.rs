@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use ibid_core::model::{Caller, Purpose};
 use ibid_graph::{Context, NodeError, Terminal};
-use ibid_reading::page::{Block, Page};
+use ibid_reading::page::{Block, Page, shortened};
 use ibid_reading::{kind_of, whole};
 use serde_json::json;
 
@@ -23,6 +23,10 @@ pub(crate) type Step = Pin<Box<dyn Future<Output = Result<Change, NodeError>> + 
 const PAGES: u32 = 64;
 /// So many chunks are embedded in one step.
 const CHUNKS: usize = 256;
+/// The most that may be read from one document, in bytes of its pages as JSON: they are cut together.
+const MOST_SAID: u64 = 1 << 30;
+/// A longer title is cut.
+const LONGEST_TITLE: usize = 300;
 
 /// Brings the content of the document, unless it is there already.
 pub(crate) fn fetch(ingestion: Ingestion, loading: Arc<Loading>, context: Context) -> Step {
@@ -60,15 +64,16 @@ pub(crate) fn fetch(ingestion: Ingestion, loading: Arc<Loading>, context: Contex
         if known.as_ref().is_some_and(|known| is_same(known, &loading, &version)) {
             return Ok(ended(Outcome::Unchanged, began));
         }
-        let before = known.as_ref().map(|known| known.version.clone()).filter(|before| *before != version);
+        let before = known.as_ref().and_then(settled).filter(|before| *before != version);
         let fetched = Fetched { version, bytes, kind, before, began };
         let draft = draft(&loading, &fetched, Status::Loading);
         if let Some(other) = ingestion.store.with_content(&draft).await? {
             let problem = Some(format!("{} has the same content and is searched in its place", other.source));
-            ingestion.store.unsearch(&draft.id).await?;
+            let id = draft.id.clone();
+            ingestion.store.unsearch(&id).await?;
             ingestion.store.record(&Document { status: Status::Duplicate, problem, ..draft }).await?;
             if let Some(before) = &fetched.before {
-                ingestion.store.forget_original(before).await?;
+                ingestion.store.forget_original(&id, before).await?;
             }
             return Ok(ended(Outcome::Duplicate { of: other.source }, began));
         }
@@ -118,15 +123,27 @@ pub(crate) fn read(ingestion: Ingestion, loading: Arc<Loading>, context: Context
         let reading = ingestion.reader.read(file.path(), fetched.kind, first..first + PAGES, show);
         let reading = match context.cancel().run_until_cancelled(reading).await {
             None => return stop(&ingestion, &loading).await,
+            Some(Err(failure)) if failure.is_of_the_machine() => {
+                let error = Error::Reader(failure);
+                if !error.may_pass() {
+                    ingestion.abandon(&loading.job, loading.run).await?;
+                }
+                return Err(error.into());
+            }
             Some(Err(failure)) => {
                 let why = failure.to_string();
                 return fail(&ingestion, &loading, &fetched.version, fetched.bytes, fetched.began, why).await;
             }
             Some(Ok(reading)) => reading,
         };
+        if loading.read.iter().map(|batch| batch.said).sum::<u64>() + reading.said > MOST_SAID {
+            let why =
+                format!("it holds more text than is read from one file ({} MB); split it", MOST_SAID >> 20);
+            return fail(&ingestion, &loading, &fetched.version, fetched.bytes, fetched.began, why).await;
+        }
         ingestion.store.stage(&loading.work(), &pages_part(first), &json_of(&reading.pages)?).await?;
         let end = (first + PAGES).min(reading.count);
-        Ok(Change::Read(Batch { first, end, count: reading.count, title: reading.title }))
+        Ok(Change::Read(Batch { first, end, count: reading.count, title: reading.title, said: reading.said }))
     })
 }
 
@@ -236,7 +253,7 @@ pub(crate) fn commit(ingestion: Ingestion, loading: Arc<Loading>, context: Conte
         if held.as_deref().is_none_or(|held| held == document.version) {
             ingestion.store.record(&document).await?;
         }
-        let replaced = other.map(|other| other.version).filter(|version| *version != document.version);
+        let replaced = other.as_ref().and_then(settled).filter(|version| *version != document.version);
         let outcome = if all.is_empty() { Outcome::Empty } else { Outcome::Loaded };
         Ok(Change::Committed { outcome, replaced })
     })
@@ -247,7 +264,7 @@ pub(crate) fn tidy(ingestion: Ingestion, loading: Arc<Loading>, _: Context) -> S
     Box::pin(async move {
         let fetched = fetched(&loading)?;
         for original in fetched.before.iter().chain(&loading.replaced).chain([&fetched.version]) {
-            ingestion.store.forget_original(original).await?;
+            ingestion.store.forget_original(&loading.job.document(), original).await?;
         }
         ingestion.store.unstage(&loading.work()).await?;
         Ok(ended(loading.committed.clone().unwrap_or(Outcome::Loaded), fetched.began))
@@ -285,12 +302,17 @@ fn fetched(loading: &Loading) -> Result<&Fetched, NodeError> {
     loading.fetched.as_ref().ok_or_else(|| Terminal::new("the document was not fetched").into())
 }
 
+/// The version that a document has, unless it is only being loaded: then its content is needed.
+fn settled(known: &Document) -> Option<String> {
+    (known.status != Status::Loading).then(|| known.version.clone())
+}
+
 /// A first record of a document.
 fn draft(loading: &Loading, fetched: &Fetched, status: Status) -> Document {
     let job = &loading.job;
     let named = loading.read.last().and_then(|batch| batch.title.clone());
     let file = job.source.rsplit(['/', '\\']).next().unwrap_or(&job.source).to_owned();
-    let title = job.settings.title.clone().or(named).unwrap_or(file);
+    let title = shortened(&job.settings.title.clone().or(named).unwrap_or(file), LONGEST_TITLE);
     Document {
         id: job.document(),
         tenant: job.tenant.clone(),
@@ -325,7 +347,7 @@ async fn fail(
     why: String,
 ) -> Result<Change, NodeError> {
     let known = ingestion.store.row(&loading.job.document()).await?;
-    let before = known.as_ref().map(|known| known.version.clone());
+    let before = known.as_ref().and_then(settled);
     let document = match known.filter(|known| known.status == Status::Ready) {
         Some(known) => {
             let problem = Some(format!("a newer version could not be read: {why}"));
@@ -339,7 +361,7 @@ async fn fail(
     };
     ingestion.store.record(&document).await?;
     for original in before.iter().map(String::as_str).chain([version]) {
-        ingestion.store.forget_original(original).await?;
+        ingestion.store.forget_original(&document.id, original).await?;
     }
     ingestion.store.unstage(&loading.work()).await?;
     Ok(ended(Outcome::Failed { why }, began))
@@ -347,17 +369,8 @@ async fn fail(
 
 /// Leaves everything as it was before the load.
 async fn stop(ingestion: &Ingestion, loading: &Loading) -> Result<Change, NodeError> {
-    let fetched = fetched(loading)?;
-    if let Some(known) = ingestion.store.row(&loading.job.document()).await? {
-        if known.status == Status::Loading {
-            ingestion.store.forget(&known.id).await?;
-        } else if known.pending == fetched.version {
-            ingestion.store.record(&Document { pending: String::new(), ..known }).await?;
-        }
-    }
-    ingestion.store.unstage(&loading.work()).await?;
-    ingestion.store.forget_original(&fetched.version).await?;
-    Ok(ended(Outcome::Stopped, fetched.began))
+    ingestion.abandon(&loading.job, loading.run).await?;
+    Ok(ended(Outcome::Stopped, fetched(loading)?.began))
 }
 
 fn ended(outcome: Outcome, began: u64) -> Change {

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_array::UInt32Array;
 use futures_util::TryStreamExt;
+use ibid_core::Scope;
+use ibid_core::evidence::DocumentId;
 
-use super::{Store, rows};
+use super::{Store, filter, rows};
 use crate::Error;
 use crate::document::Status;
 
@@ -18,6 +20,8 @@ pub struct Report {
     pub chunks: usize,
     /// How many originals.
     pub originals: usize,
+    /// How many documents are being loaded, and were left alone.
+    pub underway: usize,
     /// What is wrong, in sentences.
     pub problems: Vec<Problem>,
 }
@@ -27,6 +31,15 @@ impl Report {
     pub fn is_clean(&self) -> bool {
         self.problems.is_empty()
     }
+}
+
+/// What is being loaded, now or as soon as an interrupted load goes on: it looks unfinished, and is not.
+#[derive(Clone, Debug, Default)]
+pub struct Underway {
+    /// The documents.
+    pub documents: BTreeSet<DocumentId>,
+    /// The contents that they are loaded from.
+    pub contents: BTreeSet<String>,
 }
 
 /// Something wrong with a store.
@@ -46,17 +59,17 @@ struct Seen {
 }
 
 impl Store {
-    /// Compares the chunks, the ledger and the originals, and repairs what it may. Documents that are being
-    /// loaded at this moment look unfinished: it is for quiet times.
+    /// Compares the chunks, the ledger and the originals, and repairs what it may. A document that is being
+    /// loaded and not named as such looks unfinished.
     ///
     /// # Errors
     /// Fails when the store cannot be read, or not be repaired.
-    pub async fn fsck(&self, repair: bool) -> Result<Report, Error> {
-        let mut report = Report::default();
+    pub async fn fsck(&self, repair: bool, underway: &Underway) -> Result<Report, Error> {
+        let mut report = Report { underway: underway.documents.len(), ..Report::default() };
         let mut seen = self.seen(&mut report).await?;
         let documents = self.ledger(None).await?;
         report.documents = documents.len();
-        let mut versions = BTreeSet::new();
+        let mut versions = underway.contents.clone();
         let mut names = BTreeSet::new();
         for mut document in documents {
             if !names.insert(document.id.clone()) {
@@ -73,6 +86,9 @@ impl Store {
                 );
             }
             match document.status {
+                _ if underway.documents.contains(&document.id) => {
+                    versions.insert(document.pending.clone());
+                }
                 Status::Loading => {
                     let what = "was left while it was being loaded; load it again";
                     document.status = Status::Failed;
@@ -112,6 +128,7 @@ impl Store {
             }
             versions.insert(document.version);
         }
+        seen.retain(|document, _| !underway.documents.contains(&DocumentId(document.clone())));
         for (document, chunks) in seen {
             if repair {
                 self.chunks.replace("document", &document, None).await?;
@@ -125,6 +142,7 @@ impl Store {
             );
         }
         self.originals(&mut report, repair, &versions).await?;
+        self.staging(&mut report, repair, underway).await?;
         Ok(report)
     }
 
@@ -178,7 +196,15 @@ impl Store {
             }
             report.say(format!("the original {extra} belongs to no document"), repair);
         }
+        Ok(())
+    }
+
+    async fn staging(&self, report: &mut Report, repair: bool, underway: &Underway) -> Result<(), Error> {
         for work in self.place.list("staging").await? {
+            let document = work.split('-').next().unwrap_or_default();
+            if underway.documents.contains(&DocumentId(document.to_owned())) {
+                continue;
+            }
             if repair {
                 self.place.remove(&format!("staging/{work}")).await?;
             }
@@ -187,20 +213,22 @@ impl Store {
         Ok(())
     }
 
-    /// Everything that the store says of documents and chunks, in an order of its own, without times. Two
-    /// stores that were given the same documents say the same.
+    /// Everything that the store says to a scope of documents and chunks, in an order of its own, without
+    /// times. Two stores that were given the same documents say the same.
     ///
     /// # Errors
     /// Fails when the store cannot be read.
-    pub async fn content(&self) -> Result<Vec<String>, Error> {
+    pub async fn content(&self, scope: &Scope) -> Result<Vec<String>, Error> {
         let mut lines = Vec::new();
-        for mut document in self.ledger(None).await? {
+        let Some(seen) = filter::of_scope(scope) else { return Ok(lines) };
+        for mut document in self.ledger(Some(seen.clone())).await? {
             (document.changed, document.milliseconds) = (0, 0);
             lines.push(serde_json::to_string(&document).map_err(|error| Error::Damaged(error.to_string()))?);
         }
         if let Some(dataset) = self.chunks.latest().await? {
             let mut scan = dataset.scan();
-            scan.project(&["id", "version", "page", "path", "text", "places", "terms", "vector"])?;
+            scan.filter(&seen)?
+                .project(&["id", "version", "page", "path", "text", "places", "terms", "vector"])?;
             let mut batches = scan.try_into_stream().await?;
             while let Some(batch) = batches.try_next().await? {
                 let texts = ["id", "version", "path", "text", "places", "terms"]

@@ -4,11 +4,13 @@ use std::collections::HashSet;
 
 use arrow_array::{Float32Array, RecordBatch};
 use futures_util::TryStreamExt;
+use ibid_core::Scope;
 use lance::dataset::Dataset;
 use lance_linalg::distance::DistanceType;
 
 use super::search::Effort;
-use super::{Store, rows};
+use super::{Store, filter, rows};
+use crate::chunk::whole;
 use crate::{Error, terms};
 
 impl Store {
@@ -33,30 +35,36 @@ impl Store {
         Ok(if all == 0 { 1.0 } else { found as f64 / all as f64 })
     }
 
-    /// What is embedded of each chunk, in no order.
+    /// What is embedded of each chunk that a scope may see, in no order.
     ///
     /// # Errors
     /// Fails when the store cannot be read.
-    pub async fn texts(&self) -> Result<Vec<String>, Error> {
-        let Some(dataset) = self.pinned().await? else { return Ok(Vec::new()) };
+    pub async fn texts(&self, scope: &Scope) -> Result<Vec<String>, Error> {
+        let (Some(dataset), Some(seen)) = (self.pinned().await?, filter::of_scope(scope)) else {
+            return Ok(Vec::new());
+        };
         let mut scan = dataset.scan();
-        scan.project(&["path", "text"])?;
+        scan.filter(&seen)?.project(&["path", "text"])?;
         let mut texts = Vec::new();
         let mut batches = scan.try_into_stream().await?;
         while let Some(batch) = batches.try_next().await? {
             let (paths, said) = (rows::texts(&batch, "path")?, rows::texts(&batch, "text")?);
             for (path, text) in paths.iter().zip(said).filter_map(|(path, text)| Some((path?, text?))) {
                 let path: Vec<String> = serde_json::from_str(path).unwrap_or_default();
-                let chunk = crate::Chunk { path, text: text.to_owned(), ..crate::Chunk::default() };
-                texts.push(chunk.whole());
+                texts.push(whole(&path, text));
             }
         }
         Ok(texts)
     }
 
     /// The terms by which a question is searched.
-    pub fn terms_of(&self, question: &str) -> Vec<String> {
-        terms::of_question(question, &["en".to_owned(), "es".to_owned()])
+    ///
+    /// # Errors
+    /// Fails when the store cannot be read.
+    pub async fn terms_of(&self, question: &str) -> Result<Vec<String>, Error> {
+        let dataset = self.pinned().await?;
+        let languages = dataset.map(|dataset| Self::languages(&dataset)).unwrap_or_default();
+        Ok(terms::of_question(question, &languages))
     }
 }
 

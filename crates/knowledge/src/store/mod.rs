@@ -33,6 +33,8 @@ use crate::document::{Document, Status};
 
 /// Where the table of chunks says which model made its vectors.
 const EMBEDDER: &str = "ibid.embedder";
+/// Under this and its name, the table of chunks says of each language that there are documents in it.
+const LANGUAGE: &str = "ibid.language.";
 
 /// How a store keeps itself quick.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +56,8 @@ impl Default for Upkeep {
 /// A store.
 pub struct Store {
     place: Place,
-    embedder: String,
+    /// The model whose vectors it holds; none for one that only looks.
+    embedder: Option<String>,
     dimensions: usize,
     chunks: Table,
     documents: Table,
@@ -75,9 +78,26 @@ impl Store {
         embedder: impl Into<String>,
         dimensions: usize,
     ) -> Result<Self, Error> {
+        Self::at(place, options, Some(embedder.into()), dimensions).await
+    }
+
+    /// Opens the store at a folder or URL to look after what is there, without a model: nothing can be loaded.
+    ///
+    /// # Errors
+    /// Fails when the place cannot be reached.
+    pub async fn look(place: &str, options: HashMap<String, String>) -> Result<Self, Error> {
+        Self::at(place, options, None, 0).await
+    }
+
+    async fn at(
+        place: &str,
+        options: HashMap<String, String>,
+        embedder: Option<String>,
+        dimensions: usize,
+    ) -> Result<Self, Error> {
         let place = Place::at(place, options).await?;
         Ok(Self {
-            embedder: embedder.into(),
+            embedder,
             dimensions,
             chunks: Table::new(&place, "chunks", rows::chunk_schema(dimensions)),
             documents: Table::new(&place, "documents", rows::document_schema()),
@@ -107,24 +127,37 @@ impl Store {
     }
 
     fn same_model(&self, dataset: &Dataset) -> Result<(), Error> {
-        match dataset.config().get(EMBEDDER) {
-            Some(stored) if *stored != self.embedder => {
-                Err(Error::OtherModel { stored: stored.clone(), asked: self.embedder.clone() })
+        match (dataset.config().get(EMBEDDER), &self.embedder) {
+            (Some(stored), Some(asked)) if stored != asked => {
+                Err(Error::OtherModel { stored: stored.clone(), asked: asked.clone() })
             }
             _ => Ok(()),
         }
     }
 
-    /// Makes the table of chunks with its indexes, if there is none.
-    async fn prepare(&self) -> Result<(), Error> {
+    /// The languages of the documents in one version of the chunks.
+    pub(crate) fn languages(dataset: &Dataset) -> Vec<String> {
+        let names = dataset.config().keys().filter_map(|key| key.strip_prefix(LANGUAGE));
+        names.map(str::to_owned).collect()
+    }
+
+    /// Makes the table of chunks with its indexes, if there is none, and ready for a language.
+    async fn prepare(&self, language: &str) -> Result<(), Error> {
+        let Some(embedder) = &self.embedder else {
+            return Err(Error::Document("nothing can be loaded without an embedding model".to_owned()));
+        };
         let (dataset, made) = self.chunks.made().await?;
         self.same_model(&dataset)?;
         if made || !dataset.config().contains_key(EMBEDDER) {
             let mut dataset = dataset.as_ref().clone();
             // The name of the model comes last: it says that the table is complete.
             self.index(&mut dataset).await?;
-            dataset.update_config([(EMBEDDER, self.embedder.as_str())]).await?;
+            dataset.update_config([(EMBEDDER, embedder.as_str())]).await?;
             self.chunks.saw(Arc::new(dataset)).await;
+        }
+        let language = format!("{LANGUAGE}{language}");
+        if !dataset.config().contains_key(&language) && language != LANGUAGE {
+            self.chunks.configure(&language, "").await?;
         }
         Ok(())
     }
@@ -140,7 +173,7 @@ impl Store {
         chunks: &[Chunk],
         vectors: Vec<f32>,
     ) -> Result<(), Error> {
-        self.prepare().await?;
+        self.prepare(&document.language).await?;
         let rows = rows::chunk_rows(document, chunks, vectors, self.dimensions)?;
         self.chunks.replace("document", &document.id.0, Some(rows)).await
     }
@@ -241,7 +274,7 @@ impl Store {
         self.unsearch(id).await?;
         self.forget(id).await?;
         self.orphan_duplicates(&document).await?;
-        self.forget_original(&document.version).await?;
+        self.forget_original(id, &document.version).await?;
         Ok(true)
     }
 
@@ -263,9 +296,10 @@ impl Store {
         Ok(())
     }
 
-    /// Removes an original that no document has any more, and none is being loaded from.
-    pub(crate) async fn forget_original(&self, version: &str) -> Result<(), Error> {
-        if version.is_empty() {
+    /// Removes an original that a document had, if none has it any more and none is being loaded from it.
+    /// The ledger may not know yet which version of that document is searched, if it was loaded twice at once.
+    pub(crate) async fn forget_original(&self, of: &DocumentId, version: &str) -> Result<(), Error> {
+        if version.is_empty() || self.held(of).await?.is_some_and(|held| held == version) {
             return Ok(());
         }
         self.documents.newest().await?;

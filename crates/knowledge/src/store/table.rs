@@ -117,6 +117,24 @@ impl Table {
         }
     }
 
+    /// Writes down something about the table.
+    pub(crate) async fn configure(&self, key: &str, value: &str) -> Result<(), Error> {
+        let (dataset, _) = self.made().await?;
+        let mut dataset = dataset.as_ref().clone();
+        for attempt in 0.. {
+            match dataset.update_config([(key, value)]).await {
+                Err(error) if is_conflict(&error) && attempt < MOST_ATTEMPTS => {
+                    wait(attempt).await;
+                    dataset.checkout_latest().await?;
+                }
+                Err(error) => return Err(error.into()),
+                Ok(_) => break,
+            }
+        }
+        self.saw(Arc::new(dataset)).await;
+        Ok(())
+    }
+
     /// Puts rows in the place of all rows that have `value` in `column`, in one commit: whoever reads sees
     /// either all of the old or all of the new ones. No rows means that the old ones are deleted.
     pub(crate) async fn replace(
@@ -187,11 +205,9 @@ impl Table {
                     self.saw(Arc::new(newer)).await;
                     return Ok(());
                 }
-                Err(lance::Error::RetryableCommitConflict { .. } | lance::Error::CommitConflict { .. })
-                    if attempt < MOST_ATTEMPTS =>
-                {
+                Err(error) if is_conflict(&error) && attempt < MOST_ATTEMPTS => {
                     attempt += 1;
-                    tokio::time::sleep(Duration::from_millis(10 * u64::from(attempt.min(50)))).await;
+                    wait(attempt).await;
                     let mut latest = dataset.as_ref().clone();
                     latest.checkout_latest().await?;
                     dataset = Arc::new(latest);
@@ -200,4 +216,14 @@ impl Table {
             }
         }
     }
+}
+
+/// Whether another writer was quicker.
+pub(super) fn is_conflict(error: &lance::Error) -> bool {
+    matches!(error, lance::Error::RetryableCommitConflict { .. } | lance::Error::CommitConflict { .. })
+}
+
+/// Lets the other writers go on, each time for longer.
+async fn wait(attempt: u32) {
+    tokio::time::sleep(Duration::from_millis(10 * u64::from(attempt.min(50)))).await;
 }

@@ -17,6 +17,7 @@ use lance_index::vector::ivf::IvfBuildParams;
 use lance_linalg::distance::DistanceType;
 
 use super::Store;
+use super::table::is_conflict;
 use crate::Error;
 
 /// A step of upkeep that loses to a writer is tried again so often.
@@ -25,6 +26,14 @@ const MOST_ATTEMPTS: u32 = 5;
 const KEEP: Duration = Duration::from_secs(3600);
 /// Bits for each dimension of a vector in the index.
 const BITS: u8 = 5;
+
+/// A vector index is made anew when there are so many times the rows that it was made for: it divides them
+/// into too few parts by then.
+const OUTGROWN: usize = 4;
+/// Rows are rewritten when one of so many is deleted.
+const MOST_DELETED: usize = 10;
+/// Where the table says for how many rows its vector index was made.
+const TRAINED: &str = "ibid.vectors";
 
 const TERMS: &str = "terms";
 const VECTOR: &str = "vector";
@@ -83,9 +92,7 @@ impl Store {
         }
         for attempt in 0..MOST_ATTEMPTS {
             match self.keep_up_once(&mut kept).await {
-                Err(Error::Lance(
-                    lance::Error::RetryableCommitConflict { .. } | lance::Error::CommitConflict { .. },
-                )) => {
+                Err(Error::Lance(error)) if is_conflict(&error) => {
                     tokio::time::sleep(Duration::from_millis(100 << attempt)).await;
                 }
                 other => return other.map(|()| kept),
@@ -113,7 +120,7 @@ impl Store {
             self.chunks.saw(Arc::new(dataset.clone())).await;
         }
         let rows = dataset.count_rows(None).await?;
-        if rows > self.upkeep.index_above && dataset.load_indices_by_name(VECTOR).await?.is_empty() {
+        if rows > self.upkeep.index_above.max(trained_on(&dataset) * OUTGROWN) {
             let params = VectorIndexParams::with_ivf_rq_params(
                 DistanceType::Cosine,
                 IvfBuildParams::default(),
@@ -122,8 +129,11 @@ impl Store {
             dataset.create_index(&[VECTOR], IndexType::IvfRq, Some(VECTOR.to_owned()), &params, true).await?;
             kept.made_vector_index = true;
             self.chunks.saw(Arc::new(dataset.clone())).await;
+            self.chunks.configure(TRAINED, &rows.to_string()).await?;
+            dataset.checkout_latest().await?;
         }
-        if dataset.fragments().len() > self.upkeep.most_fragments {
+        let deleted = dataset.count_deleted_rows().await?;
+        if dataset.fragments().len() > self.upkeep.most_fragments || deleted * MOST_DELETED > rows {
             let options =
                 CompactionOptions { target_rows_per_fragment: 256 * 1024, ..CompactionOptions::default() };
             compact_files(&mut dataset, options, None).await?;
@@ -141,10 +151,24 @@ impl Store {
         ledger.checkout_latest().await?;
         if ledger.fragments().len() > self.upkeep.most_fragments {
             compact_files(&mut ledger, CompactionOptions::default(), None).await?;
+            let there = ledger.load_indices().await?;
+            let params = ScalarIndexParams::for_builtin(BuiltinIndexType::BTree);
+            for column in ["document", "version", "pending"] {
+                if !there.iter().any(|index| index.name == column) {
+                    let name = Some(column.to_owned());
+                    ledger.create_index(&[column], IndexType::BTree, name, &params, true).await?;
+                }
+            }
+            ledger.optimize_indices(&OptimizeOptions::default()).await?;
             self.documents.saw(Arc::new(ledger.clone())).await;
         }
         forget_versions(&ledger).await
     }
+}
+
+/// For how many rows the vector index was made; none means that there is none.
+fn trained_on(dataset: &Dataset) -> usize {
+    dataset.config().get(TRAINED).and_then(|rows| rows.parse().ok()).unwrap_or_default()
 }
 
 /// Removes versions that were replaced long ago. A version may be old and still be read, if it was the newest

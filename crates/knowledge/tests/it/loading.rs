@@ -1,7 +1,7 @@
 //! From a file to evidence, and away again.
 
 use ibid_core::evidence::{Index, Question};
-use ibid_knowledge::{Outcome, Status};
+use ibid_knowledge::{Outcome, Status, Underway};
 
 use crate::stage::{Where, everybody, find, ingestion, job, load, sample, search};
 
@@ -53,14 +53,14 @@ async fn a_schedule_is_loaded_found_replaced_and_deleted(place: Where) {
     let found = find(&store, &everybody(), "8539.22.80.40").await;
     assert!(found.iter().all(|passage| passage.text.contains("9999.10")), "{found:?}");
     store.keep_up().await.unwrap();
-    let report = store.fsck(false).await.unwrap();
+    let report = store.fsck(false, &Underway::default()).await.unwrap();
     assert!(report.is_clean(), "{report:?}");
     assert_eq!((report.documents, report.chunks, report.originals), (1, 1, 1));
 
     let document = store.documents(&everybody()).await.unwrap().remove(0);
     assert!(store.delete(&everybody(), &document.id).await.unwrap());
     assert!(find(&store, &everybody(), "LED lamps").await.is_empty());
-    let report = store.fsck(false).await.unwrap();
+    let report = store.fsck(false, &Underway::default()).await.unwrap();
     assert_eq!(
         (report.documents, report.chunks, report.originals, report.problems.len()),
         (0, 0, 0, 0),
@@ -97,7 +97,7 @@ async fn what_cannot_be_read_is_in_the_ledger_and_never_ready() {
         [("broken.pdf", Status::Failed), ("empty.txt", Status::Empty), ("files.zip", Status::Failed)]
     );
     assert!(documents[0].problem.as_ref().unwrap().contains("damaged"));
-    assert!(store.fsck(false).await.unwrap().is_clean());
+    assert!(store.fsck(false, &Underway::default()).await.unwrap().is_clean());
 }
 
 #[tokio::test]
@@ -113,7 +113,7 @@ async fn a_version_that_cannot_be_read_leaves_the_one_before_it() {
     let document = store.documents(&everybody()).await.unwrap().remove(0);
     assert_eq!(document.status, Status::Ready);
     assert!(document.problem.unwrap().contains("a newer version could not be read"));
-    assert!(store.fsck(false).await.unwrap().is_clean());
+    assert!(store.fsck(false, &Underway::default()).await.unwrap().is_clean());
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ibid_core::evidence::Question;
+use ibid_knowledge::Underway;
 
 use crate::stage::{Where, everybody, ingestion, job, load, search};
 
@@ -62,7 +63,7 @@ async fn searches_see_one_version_whole(place: Where, replacements: usize, searc
         done += reader.await.expect("a reader saw only whole versions");
     }
     assert!(done >= searches, "only {done} searches");
-    let report = store.fsck(false).await.unwrap();
+    let report = store.fsck(false, &Underway::default()).await.unwrap();
     assert!(report.is_clean(), "{report:?}");
     assert_eq!(report.chunks, CHUNKS);
 }
@@ -100,10 +101,11 @@ async fn two_processes_that_load_at_once_both_get_through() {
     let documents = store.documents(&everybody()).await.unwrap();
     assert_eq!(documents.len(), 15);
     // An engine lets one run at a time load a document. Without one the ledger may tell of the other load, and
-    // originals may be left; what is searched is one version whole, and a repair settles the rest.
-    store.fsck(true).await.unwrap();
-    let report = store.fsck(true).await.unwrap();
-    let report = if report.is_clean() { report } else { store.fsck(false).await.unwrap() };
+    // originals may be left; what is searched is one version whole with its original, and a repair settles
+    // the rest.
+    let repaired = store.fsck(true, &Underway::default()).await.unwrap();
+    assert!(repaired.problems.iter().all(|problem| problem.repaired), "{repaired:?}");
+    let report = store.fsck(false, &Underway::default()).await.unwrap();
     assert!(report.is_clean(), "{report:?}");
     assert_eq!(report.chunks, 15);
 }

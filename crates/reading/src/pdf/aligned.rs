@@ -16,6 +16,9 @@ const NARROWEST: f32 = 120.0;
 const CELL_GAP: f32 = 0.6;
 /// Of the lines with several cells, this share may cross the white space between two columns.
 const CROSSING: f32 = 0.17;
+/// So many lines at least, each of them so long on average, are prose in columns.
+const FEWEST_LINES: usize = 8;
+const LONG_LINE: usize = 28;
 /// A header has at most so many lines.
 const LONGEST_HEAD: usize = 5;
 
@@ -100,6 +103,9 @@ fn table(bands: Vec<Vec<Pieces>>) -> Option<Placed> {
     }
     let place = Rect::around(lines.iter().map(|line| line.place))?;
     let rows: Vec<Row> = lines.iter().map(|line| row(line, &gutters)).collect();
+    if is_prose(&rows, gutters.len() + 1) {
+        return None;
+    }
     let mut columns = vec![String::new(); gutters.len() + 1];
     for row in &rows[..heads] {
         let mut last = 0;
@@ -111,6 +117,16 @@ fn table(bands: Vec<Vec<Pieces>>) -> Option<Placed> {
         }
     }
     Some(Placed { table: Table { columns, heads, rows, continues: false }, place })
+}
+
+/// Whether every column is full of long lines, as where prose is set in columns.
+fn is_prose(rows: &[Row], columns: usize) -> bool {
+    let is_full = |column: usize| {
+        let cells: Vec<usize> = rows.iter().map(|row| row.cell(column).chars().count()).collect();
+        let said = cells.iter().filter(|length| **length > 0).count();
+        said * 3 > cells.len() * 2 && cells.iter().sum::<usize>() > said * LONG_LINE
+    };
+    rows.len() >= FEWEST_LINES && (0..columns).all(is_full)
 }
 
 /// Where columns are parted: the middle of each white band.
