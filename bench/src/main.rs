@@ -28,7 +28,9 @@ fn main() -> anyhow::Result<()> {
         ["quality", xquad] => models::quality(Path::new(xquad)),
         ["retrieval", data, most] => knowledge::evaluate(Path::new(data), most.parse()?, None),
         ["weights", data, most, model] => knowledge::evaluate(Path::new(data), most.parse()?, Some(model)),
-        ["knowledge", data, most] => knowledge::scale(Path::new(data), most.parse()?),
+        ["knowledge", data, most, python] => {
+            knowledge::scale(Path::new(data), most.parse()?, Path::new(python))
+        }
         [knowledge::READ, request] => {
             ibid_reading::read_in_this_process(request);
             Ok(())
@@ -43,7 +45,7 @@ fn main() -> anyhow::Result<()> {
         }
         ["part", "models-bare"] => show(&models::here::bare()?),
         _ => bail!(
-            "usage: ibid-bench graph PYTHON SCRIPT | models | quality XQUAD | retrieval DATA MOST | weights DATA MOST MODEL | knowledge DATA MOST"
+            "usage: ibid-bench graph PYTHON SCRIPT | models | quality XQUAD | retrieval DATA MOST | weights DATA MOST MODEL | knowledge DATA MOST PYTHON"
         ),
     }
 }

@@ -8,7 +8,9 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, ensure};
 use serde::Deserialize;
 
-const REFERENCES: [&str; 3] = ["langgraph==1.2.20", "langgraph-checkpoint-sqlite==3.1.2", "psutil==7.2.2"];
+const KNOWLEDGE_REFERENCES: [&str; 2] = ["chromadb==1.5.9", "psutil==7.2.2"];
+const GRAPH_REFERENCES: [&str; 3] =
+    ["langgraph==1.2.20", "langgraph-checkpoint-sqlite==3.1.2", "psutil==7.2.2"];
 
 #[derive(Deserialize)]
 struct Figure {
@@ -30,12 +32,12 @@ struct Page {
 
 /// `just bench-graph`
 pub(crate) fn graph() -> anyhow::Result<()> {
-    let python = references()?;
+    let python = references("bench-references", &GRAPH_REFERENCES)?;
     let mut bench = bench();
     bench.arg("graph").arg(python).arg("bench/langgraph_reference.py");
     let references = format!(
         "{}; bare SQLite\nwith the engine's schema, settings and commits; for the last two, the goal itself.",
-        REFERENCES.join(", ")
+        GRAPH_REFERENCES.join(", ")
     );
     let title = "The graph core and the local engine";
     let page = Page { title, command: "just bench-graph", references, method: GRAPH_METHOD };
@@ -59,13 +61,18 @@ pub(crate) fn models() -> anyhow::Result<()> {
 
 /// `just bench-knowledge`
 pub(crate) fn knowledge(arguments: impl Iterator<Item = String>) -> anyhow::Result<()> {
+    let python = references("bench-chroma", &KNOWLEDGE_REFERENCES)?;
     let mut bench = Command::new("cargo");
-    bench.args(["run", "--profile", "measure", "--package", "ibid-bench", "--", "knowledge"]).args(arguments);
-    let references = "the bare embedder on the\nsame chunks, the same calls made to Lance directly, and where there is none, the goal itself.";
+    bench.args(["run", "--profile", "measure", "--package", "ibid-bench", "--", "knowledge"]);
+    bench.args(arguments).arg(python);
+    let references = format!(
+        "the bare embedder on the\nsame chunks, the same calls made to Lance directly, {}, and where there is none, the goal itself.",
+        KNOWLEDGE_REFERENCES[0]
+    );
     let page = Page {
         title: "Reading, loading and searching",
         command: "just bench-knowledge",
-        references: references.to_owned(),
+        references,
         method: KNOWLEDGE_METHOD,
     };
     keep(&mut bench, &page, "docs/measurements/scale.md")
@@ -88,15 +95,15 @@ fn keep(bench: &mut Command, page: &Page, path: &str) -> anyhow::Result<()> {
 }
 
 /// A Python with the references in it, kept for the next time.
-fn references() -> anyhow::Result<PathBuf> {
+fn references(name: &str, packages: &[&str]) -> anyhow::Result<PathBuf> {
     let home = std::env::var("HOME").context("HOME is not set")?;
-    let venv = Path::new(&home).join(".cache/ibid/bench-references");
+    let venv = Path::new(&home).join(".cache/ibid").join(name);
     let python = venv.join("bin/python");
     if !python.exists() {
         run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
     }
     let mut install = Command::new(&python);
-    run(install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(REFERENCES))?;
+    run(install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(packages))?;
     Ok(python)
 }
 
@@ -186,4 +193,6 @@ const KNOWLEDGE_METHOD: &str = "
 - *Hybrid search*: pieces of 400 characters of real texts, vectors of potion-base-8M, 200 questions three times in turn; the
   first round warms up. Bare Lance makes the same two scans at once with the same filter.
 - *Recall*: the nearest 20 through the index against those of comparing every vector.
+- *Chroma*: the same vectors in a persistent collection with one field, written 5,000 at a time; the same questions among
+  a quarter of them. What ibid writes in that time holds texts, terms, places and all indexes as well.
 ";

@@ -64,7 +64,7 @@ async fn one(
     let chunks: Vec<Chunk> = set.passages.iter().map(chunk).collect();
     let texts: Vec<String> = chunks.iter().map(Chunk::whole).collect();
     let passages = kept(&*embedder, name, &texts).await?;
-    store.replace(&document("set", language)?, &chunks, passages).await?;
+    store.replace(&document("set", language)?, chunks, passages).await?;
     store.keep_up().await?;
     let reranker = reranker()?;
     let ways = [("keyword", Way::Keyword), ("vector", Way::Vector), ("hybrid", Way::Hybrid)];

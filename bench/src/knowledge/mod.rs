@@ -2,6 +2,7 @@
 
 mod evaluate;
 mod gold;
+mod growth;
 mod potion;
 mod scale;
 mod sets;

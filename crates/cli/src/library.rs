@@ -35,7 +35,7 @@ impl<'a> Library<'a> {
         let parts = Parts::new(config)?;
         let Some(embedder) = parts.embedder(caller).await? else { bail!(NO_EMBEDDING) };
         let place = config.store_place();
-        let store = Store::open(&place, config.store.options(), embedder.name(), embedder.dimensions());
+        let store = Store::open(&place, config.store.options()?, embedder.name(), embedder.dimensions());
         let store = store.await.with_context(|| unopened(&place))?;
         Ok(Self { config, parts, store: Arc::new(store), embedder })
     }
@@ -68,7 +68,7 @@ impl<'a> Library<'a> {
 /// The store alone, to look after what is in it; no model is needed for that.
 pub(crate) async fn store(config: &Config) -> anyhow::Result<Store> {
     let place = config.store_place();
-    Store::look(&place, config.store.options()).await.with_context(|| unopened(&place))
+    Store::look(&place, config.store.options()?).await.with_context(|| unopened(&place))
 }
 
 fn unopened(place: &str) -> String {

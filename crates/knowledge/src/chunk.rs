@@ -158,7 +158,7 @@ impl Chunker {
 
     fn table(&mut self, table: &Table, page: u32) {
         let heads = table.heads.min(table.rows.len());
-        let names = header(table);
+        let names = header(table, self.size);
         let mut rows: Vec<&Row> = Vec::new();
         let mut length = names.len();
         let outermost = table.rows[heads..].iter().filter_map(|row| row.depth).fold(f32::MAX, f32::min);
@@ -197,12 +197,15 @@ impl Chunker {
     }
 }
 
-fn header(table: &Table) -> String {
-    if table.columns.iter().all(String::is_empty) {
+/// The names of the columns on one line. They take at most half of a chunk.
+fn header(table: &Table, size: ChunkSize) -> String {
+    let named = table.columns.iter().filter(|name| !name.is_empty()).count();
+    if named == 0 {
         return String::new();
     }
+    let most = LONGEST_NAME.min((size.characters / 2 / named.min(MOST_NAMES)).max(4));
     let names: Vec<String> =
-        table.columns.iter().take(MOST_NAMES).map(|name| shortened(name, LONGEST_NAME)).collect();
+        table.columns.iter().take(MOST_NAMES).map(|name| shortened(name, most)).collect();
     names.join(" | ")
 }
 
@@ -214,4 +217,38 @@ fn render(row: &Row) -> String {
         first.clone_from(code);
     }
     if cells.iter().all(String::is_empty) { String::new() } else { cells.join(" | ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(lines: &[&str]) -> Block {
+        let place = Some(Rect::default());
+        Block::Text { lines: lines.iter().map(|text| Line { text: (*text).to_owned(), place }).collect() }
+    }
+
+    fn page(blocks: Vec<Block>) -> Page {
+        Page { blocks, remarks: Vec::new(), ..Page::not_read(1, "") }
+    }
+
+    #[test]
+    fn a_word_that_a_line_broke_is_one_word() {
+        let mut page = page(vec![text(&["The infor-", "mation of the well-", "known sub-", "Section"])]);
+        page.skipped = None;
+        let chunks = chunks(&[page], ChunkSize::default());
+        assert_eq!(chunks[0].text, "The infor-mation of the well-known sub- Section");
+    }
+
+    #[test]
+    fn a_wide_header_leaves_room_for_rows() {
+        let columns = vec!["a very long name of a column that says everything".to_owned(); 20];
+        let row = Row { cells: vec![Some("7".to_owned()); 20], ..Row::default() };
+        let table = Table { columns, rows: vec![row; 30], ..Table::default() };
+        let mut page = page(vec![Block::Table(table)]);
+        page.skipped = None;
+        for chunk in chunks(&[page], ChunkSize { characters: 400, overlap: 0 }) {
+            assert!(chunk.text.lines().count() > 1 && chunk.text.len() < 600, "{}", chunk.text);
+        }
+    }
 }

@@ -210,10 +210,10 @@ mod tests {
     #[test]
     fn words_lose_case_accents_and_endings() {
         let passage = of_passage("Los aranceles de importación, según la resolución", "es", &[]);
-        for question in ["arancel importacion", "ARANCELES IMPORTACIÓN"] {
-            for term in of_question(question, &["es".to_owned()]) {
-                assert!(passage.split(' ').any(|other| other == term), "{term} is not in {passage}");
-            }
+        for question in ["arancel", "importacion", "ARANCELES", "IMPORTACIÓN"] {
+            let terms = of_question(question, &["es".to_owned()]);
+            let fits = |term: &String| passage.split(' ').any(|other| other == term);
+            assert!(terms.iter().any(fits), "none of {terms:?} is in {passage}");
         }
     }
 

@@ -223,7 +223,7 @@ impl Block {
 
 impl Page {
     /// A page of which nothing is known but why it could not be read.
-    pub(crate) fn not_read(number: u32, why: &str) -> Self {
+    pub fn not_read(number: u32, why: &str) -> Self {
         Self {
             number,
             width: 0.0,

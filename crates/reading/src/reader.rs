@@ -70,6 +70,8 @@ pub struct Reading {
     pub pages: Vec<Page>,
     /// How much was said of them, in bytes.
     pub said: u64,
+    /// How often the reading process ended before its time.
+    pub crashes: usize,
 }
 
 impl Reader {
@@ -120,7 +122,6 @@ impl Reader {
     ) -> Result<Reading, Failure> {
         let mut reading = Reading::default();
         let mut next = pages.start;
-        let mut crashes = 0;
         loop {
             let until = pages.end.min(next.saturating_add(self.limits.pages));
             let had = reading.pages.len();
@@ -128,10 +129,10 @@ impl Reader {
             next += u32::try_from(reading.pages.len() - had).unwrap_or_default();
             let last = pages.end.min(reading.count);
             if let Some(why) = ended {
-                crashes += 1;
+                reading.crashes += 1;
                 // A process that died after its last page has lost none.
                 let one = next..last.min(until).min(next + 1);
-                let lost = if crashes > self.limits.crashes { next..last } else { one };
+                let lost = if reading.crashes > self.limits.crashes { next..last } else { one };
                 for index in lost {
                     let page = Page::not_read(index + 1, &why);
                     on_page(&page, reading.count);

@@ -328,3 +328,56 @@ fn is_index(lower: &str, lines: &[&str]) -> bool {
     };
     named && lines.len() >= 6 && lines.iter().filter(listed).count() * 2 > lines.len()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(heads: usize, rows: &[[&str; 2]]) -> Block {
+        let place = Some(Rect { left: 50.0, top: 60.0, right: 500.0, bottom: 700.0 });
+        let cells = |row: &[&str; 2]| row.iter().map(|cell| Some((*cell).to_owned())).collect();
+        let rows: Vec<Row> =
+            rows.iter().map(|row| Row { cells: cells(row), place, ..Row::default() }).collect();
+        let columns = (0..2).map(|column| rows[0].cell(column).to_owned()).collect();
+        Block::Table(Table { columns, heads, rows, continues: false })
+    }
+
+    fn pages(first: Block, second: Block) -> Vec<Table> {
+        let mut pages: Vec<Page> = [first, second]
+            .into_iter()
+            .zip(1..)
+            .map(|(block, number)| Page {
+                kind: PageKind::Table,
+                skipped: None,
+                remarks: Vec::new(),
+                blocks: vec![block],
+                ..Page::not_read(number, "")
+            })
+            .collect();
+        complete(&mut pages, 0);
+        tables(&pages).cloned().collect()
+    }
+
+    #[test]
+    fn a_table_that_goes_on_without_a_header_keeps_its_names() {
+        let found =
+            pages(table(1, &[["Port", "Fee"], ["Bilbao", "25"]]), table(1, &[["17", "30"], ["18", "35"]]));
+        assert!(found[1].continues);
+        assert_eq!((found[1].columns.as_slice(), found[1].heads), (found[0].columns.as_slice(), 0));
+    }
+
+    #[test]
+    fn a_table_with_names_of_its_own_begins_anew() {
+        let found =
+            pages(table(1, &[["Port", "Fee"], ["Bilbao", "25"]]), table(1, &[["Ship", "Flag"], ["A", "ES"]]));
+        assert!(!found[1].continues);
+        assert_eq!((found[1].columns.join(" ").as_str(), found[1].heads), ("Ship Flag", 1));
+    }
+
+    #[test]
+    fn a_dot_is_given_back_only_in_the_column_that_has_it() {
+        let block = table(1, &[["Unit", "Dutiable"], ["No.", "Yes"], ["No", "No"]]);
+        let found = pages(block.clone(), block);
+        assert_eq!([found[0].rows[2].cell(0), found[0].rows[2].cell(1)], ["No.", "No"]);
+    }
+}

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use anyhow::Context;
 use ibid_knowledge::ChunkSize;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Where documents are kept.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,16 +29,19 @@ pub(crate) struct StoreConfig {
 
 impl StoreConfig {
     /// As the object storage wants it.
-    pub(crate) fn options(&self) -> HashMap<String, String> {
-        let variable = |name: &Option<String>| name.as_ref().and_then(|name| std::env::var(name).ok());
+    pub(crate) fn options(&self) -> anyhow::Result<HashMap<String, String>> {
+        let variable = |setting: &str, name: &Option<String>| {
+            let value = name.as_ref().map(std::env::var).transpose();
+            value.with_context(|| format!("the environment variable of `store.{setting}` cannot be read"))
+        };
         let given = [
             ("aws_endpoint", self.endpoint.clone()),
             ("aws_region", self.region.clone()),
             ("allow_http", self.allow_http.then(|| "true".to_owned())),
-            ("aws_access_key_id", variable(&self.access_key_env)),
-            ("aws_secret_access_key", variable(&self.secret_key_env)),
+            ("aws_access_key_id", variable("access_key_env", &self.access_key_env)?),
+            ("aws_secret_access_key", variable("secret_key_env", &self.secret_key_env)?),
         ];
-        given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+        Ok(given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect())
     }
 }
 
@@ -63,6 +68,7 @@ pub(crate) struct IngestConfig {
     /// The hosts from which documents may be fetched.
     pub(crate) hosts: Vec<String>,
     /// Which words in a file name tell its type, such as "chapter hts = hts_schedule"; the first row that fits.
+    #[serde(deserialize_with = "types")]
     pub(crate) types: Vec<String>,
 }
 
@@ -88,6 +94,15 @@ impl Default for IngestConfig {
             hosts: Vec::new(),
             types: types.map(str::to_owned).to_vec(),
         }
+    }
+}
+
+/// Rows of the table of types, each with words and a type.
+fn types<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let rows = Vec::<String>::deserialize(from)?;
+    match rows.iter().find(|row| !row.contains('=')) {
+        Some(row) => Err(D::Error::custom(format!("`{row}` has no `=` between the words and the type"))),
+        None => Ok(rows),
     }
 }
 

@@ -143,6 +143,9 @@ pub(crate) struct Batch {
     /// How much was said of its pages, in bytes.
     #[serde(default)]
     pub(crate) said: u64,
+    /// How often the reading process ended before its time.
+    #[serde(default)]
+    pub(crate) crashes: usize,
 }
 
 /// The chunks of a document.
@@ -213,6 +216,11 @@ impl Loading {
     /// Where what steps find is staged.
     pub(crate) fn work(&self) -> String {
         work_of(&self.job, self.run)
+    }
+
+    /// How often the reading process ended before its time.
+    pub(crate) fn crashes(&self) -> usize {
+        self.read.iter().map(|batch| batch.crashes).sum()
     }
 
     pub(crate) fn pages(&self) -> u32 {

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ibid_core::model::{Caller, Purpose};
 use ibid_graph::{Context, NodeError, Terminal};
 use ibid_reading::page::{Block, Page, shortened};
-use ibid_reading::{kind_of, whole};
+use ibid_reading::{Reading, kind_of, whole};
 use serde_json::json;
 
 use super::Ingestion;
@@ -25,6 +25,8 @@ const PAGES: u32 = 64;
 const CHUNKS: usize = 256;
 /// The most that may be read from one document, in bytes of its pages as JSON: they are cut together.
 const MOST_SAID: u64 = 1 << 30;
+/// After so many ends of the reading process, the rest of a document is left out.
+const MOST_CRASHES: usize = 20;
 /// A longer title is cut.
 const LONGEST_TITLE: usize = 300;
 
@@ -120,7 +122,20 @@ pub(crate) fn read(ingestion: Ingestion, loading: Arc<Loading>, context: Context
         let show = |page: &Page, count: u32| {
             context.data("page", json!({ "page": page.number, "pages": count, "kind": page.kind.name() }));
         };
-        let reading = ingestion.reader.read(file.path(), fetched.kind, first..first + PAGES, show);
+        let range = first..first + PAGES;
+        if let Some(last) = loading.read.last().filter(|_| loading.crashes() > MOST_CRASHES) {
+            let why = "too many pages before it ended the process that read them";
+            let pages: Vec<Page> =
+                (first..range.end.min(last.count)).map(|page| Page::not_read(page + 1, why)).collect();
+            ingestion.store.stage(&loading.work(), &pages_part(first), &json_of(&pages)?).await?;
+            return Ok(Change::Read(Batch {
+                first,
+                end: range.end.min(last.count),
+                crashes: 0,
+                ..last.clone()
+            }));
+        }
+        let reading = ingestion.reader.read(file.path(), fetched.kind, range, show);
         let reading = match context.cancel().run_until_cancelled(reading).await {
             None => return stop(&ingestion, &loading).await,
             Some(Err(failure)) if failure.is_of_the_machine() => {
@@ -143,7 +158,8 @@ pub(crate) fn read(ingestion: Ingestion, loading: Arc<Loading>, context: Context
         }
         ingestion.store.stage(&loading.work(), &pages_part(first), &json_of(&reading.pages)?).await?;
         let end = (first + PAGES).min(reading.count);
-        Ok(Change::Read(Batch { first, end, count: reading.count, title: reading.title, said: reading.said }))
+        let Reading { count, title, said, crashes, .. } = reading;
+        Ok(Change::Read(Batch { first, end, count, title, said, crashes }))
     })
 }
 
@@ -243,8 +259,9 @@ pub(crate) fn commit(ingestion: Ingestion, loading: Arc<Loading>, context: Conte
             let values = bytes.chunks_exact(4);
             vectors.extend(values.map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])));
         }
-        ingestion.store.replace(&document, &all, vectors).await?;
-        document.status = if all.is_empty() { Status::Empty } else { Status::Ready };
+        let is_empty = all.is_empty();
+        ingestion.store.replace(&document, all, vectors).await?;
+        document.status = if is_empty { Status::Empty } else { Status::Ready };
         document.milliseconds = now().saturating_sub(fetched.began);
         document.changed = now();
         // Whoever committed last writes the ledger; the version that is searched is the truth.
@@ -254,7 +271,7 @@ pub(crate) fn commit(ingestion: Ingestion, loading: Arc<Loading>, context: Conte
             ingestion.store.record(&document).await?;
         }
         let replaced = other.as_ref().and_then(settled).filter(|version| *version != document.version);
-        let outcome = if all.is_empty() { Outcome::Empty } else { Outcome::Loaded };
+        let outcome = if is_empty { Outcome::Empty } else { Outcome::Loaded };
         Ok(Change::Committed { outcome, replaced })
     })
 }

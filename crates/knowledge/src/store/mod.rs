@@ -20,6 +20,7 @@ use ibid_core::Scope;
 use ibid_core::evidence::DocumentId;
 use lance::dataset::Dataset;
 use tokio::sync::OnceCell;
+use tokio::task::spawn_blocking;
 
 pub(crate) use self::filter::of_question as question_filter;
 pub(crate) use self::place::LocalFile;
@@ -170,11 +171,14 @@ impl Store {
     pub async fn replace(
         &self,
         document: &Document,
-        chunks: &[Chunk],
+        chunks: Vec<Chunk>,
         vectors: Vec<f32>,
     ) -> Result<(), Error> {
         self.prepare(&document.language).await?;
-        let rows = rows::chunk_rows(document, chunks, vectors, self.dimensions)?;
+        let (of, dimensions) = (document.clone(), self.dimensions);
+        let rows = spawn_blocking(move || rows::chunk_rows(&of, &chunks, vectors, dimensions)).await;
+        let rows =
+            rows.map_err(|error| Error::Damaged(format!("the chunks cannot be written: {error}")))??;
         self.chunks.replace("document", &document.id.0, Some(rows)).await
     }
 
@@ -321,7 +325,7 @@ impl Store {
     }
 
     /// The content of a document as a file.
-    pub(crate) async fn original(&self, version: &str) -> Result<LocalFile, Error> {
+    pub(crate) async fn original(&self, version: &str) -> Result<Arc<LocalFile>, Error> {
         self.place.as_file(&original(version)).await
     }
 

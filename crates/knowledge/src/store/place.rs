@@ -1,6 +1,6 @@
 //! Where a store is, and the objects that lie there beside its tables.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use futures_util::TryStreamExt;
 use lance::io::{ObjectStore, ObjectStoreParams, ObjectStoreRegistry, StorageOptionsAccessor};
 use lance::session::Session;
 use object_store::path::Path as Key;
+use tokio::sync::Mutex;
 
 use crate::Error;
 
@@ -16,6 +17,12 @@ use crate::Error;
 const INDEX_CACHE: usize = 1 << 30;
 /// Memory for what tables consist of, in bytes.
 const METADATA_CACHE: usize = 128 << 20;
+
+/// So many copies of objects are kept on this machine.
+const MOST_COPIES: usize = 4;
+
+/// Copies of objects by their names, the newest first.
+type Copies = VecDeque<(String, Arc<LocalFile>)>;
 
 /// A folder, on this machine or on object storage.
 #[derive(Clone)]
@@ -27,6 +34,7 @@ pub(crate) struct Place {
     session: Arc<Session>,
     store: Arc<ObjectStore>,
     base: Key,
+    copies: Arc<Mutex<Copies>>,
 }
 
 impl Place {
@@ -54,7 +62,8 @@ impl Place {
         let params = params(&options);
         let (store, base) =
             ObjectStore::from_uri_and_params(session.store_registry(), &root, &params).await?;
-        Ok(Self { folder: folder.map(|_| PathBuf::from(&root)), root, options, session, store, base })
+        let folder = folder.map(|_| PathBuf::from(&root));
+        Ok(Self { folder, root, options, session, store, base, copies: Arc::default() })
     }
 
     /// The address of a table.
@@ -132,16 +141,24 @@ impl Place {
         Ok(names)
     }
 
-    /// An object as a file of this machine: the one that it is, or a copy that is deleted when it is dropped.
-    pub(crate) async fn as_file(&self, name: &str) -> Result<LocalFile, Error> {
+    /// An object that never changes as a file of this machine: the one that it is, or a copy. A few copies are
+    /// kept, since a document is read in many steps.
+    pub(crate) async fn as_file(&self, name: &str) -> Result<Arc<LocalFile>, Error> {
         if let Some(folder) = &self.folder {
-            return Ok(LocalFile { path: folder.join(name), _copy: None });
+            return Ok(Arc::new(LocalFile { path: folder.join(name), _copy: None }));
+        }
+        if let Some((_, copy)) = self.copies.lock().await.iter().find(|(kept, _)| kept == name) {
+            return Ok(copy.clone());
         }
         let bytes =
             self.get(name).await?.ok_or_else(|| Error::Damaged(format!("the object {name} is missing")))?;
         let copy = tempfile::NamedTempFile::new().map_err(Error::file("cannot make a temporary file"))?;
         tokio::fs::write(copy.path(), &bytes).await.map_err(Error::file("cannot write a temporary file"))?;
-        Ok(LocalFile { path: copy.path().to_owned(), _copy: Some(copy) })
+        let copy = Arc::new(LocalFile { path: copy.path().to_owned(), _copy: Some(copy) });
+        let mut copies = self.copies.lock().await;
+        copies.push_front((name.to_owned(), copy.clone()));
+        copies.truncate(MOST_COPIES);
+        Ok(copy)
     }
 }
 

@@ -18,6 +18,9 @@ use crate::chunk::Chunk;
 use crate::document::Document;
 use crate::terms;
 
+/// The most text of one document, in bytes: a column of one commit holds twice as much.
+const MOST_TEXT: usize = 1 << 30;
+
 /// The columns that a passage is made of.
 pub(crate) const PASSAGE: [&str; 13] = [
     "document", "version", "corpus", "title", "source", "kind", "language", "page", "chunk", "path", "text",
@@ -99,6 +102,11 @@ pub(crate) fn chunk_rows(
     dimensions: usize,
 ) -> Result<RecordBatch, Error> {
     let count = chunks.len();
+    let all: usize =
+        chunks.iter().map(|chunk| chunk.path.iter().map(String::len).sum::<usize>() + chunk.text.len()).sum();
+    if all > MOST_TEXT {
+        return Err(Error::Document(format!("it has more than {} MB of text; split it", MOST_TEXT >> 20)));
+    }
     let same = |value: &str| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(std::iter::repeat_n(value, count)))
     };

@@ -42,6 +42,17 @@ async fn html_loses_its_scripts_and_keeps_its_tables() {
 }
 
 #[tokio::test]
+async fn cells_of_html_reach_over_rows_and_columns() {
+    let text = "<table><thead><tr><th rowspan=2>Code<th colspan=2>Rates</tr><tr><th>General<th>Special</tr></thead>\
+                <tr><td rowspan=2>8539<td>2 %<td>Free</tr><tr><td>3 %<td>1 %</tr></table>";
+    let pages = pages(text, Kind::Html).await;
+    let table = tables(&pages[0]).next().unwrap();
+    assert_eq!((table.heads, table.columns.join("; ").as_str()), (2, "Code; Rates General; Rates Special"));
+    let last = table.rows.last().unwrap();
+    assert_eq!([last.cell(0), last.cell(1), last.cell(2)], ["8539", "3 %", "1 %"]);
+}
+
+#[tokio::test]
 async fn a_form_feed_begins_a_page_and_pages_without_content_say_why() {
     let full = "The importer shall keep all records of entry for five years after the date of importation. "
         .repeat(3);
