@@ -160,17 +160,18 @@ impl Chunker {
         let heads = table.heads.min(table.rows.len());
         let names = header(table, self.size);
         let mut rows: Vec<&Row> = Vec::new();
-        let mut length = names.len();
+        let header = names.chars().count();
+        let mut length = header;
         let outermost = table.rows[heads..].iter().filter_map(|row| row.depth).fold(f32::MAX, f32::min);
         for row in table.rows[heads..].iter().filter(|row| !row.repeated) {
-            let rendered = render(row).len() + 1;
+            let rendered = render(row).chars().count() + 1;
             let full = length + rendered > self.size.characters;
             let fresh =
                 row.depth.is_some_and(|depth| depth <= outermost + 2.0) && length * 2 > self.size.characters;
             if !rows.is_empty() && (full || fresh) {
                 self.rows(&names, &rows, page);
                 rows.clear();
-                length = names.len();
+                length = header;
             }
             length += rendered;
             rows.push(row);
@@ -203,7 +204,8 @@ fn header(table: &Table, size: ChunkSize) -> String {
     if named == 0 {
         return String::new();
     }
-    let most = LONGEST_NAME.min((size.characters / 2 / named.min(MOST_NAMES)).max(4));
+    let each = size.characters / 2 / named.min(MOST_NAMES);
+    let most = LONGEST_NAME.min(each.saturating_sub(" | …".chars().count()).max(4));
     let names: Vec<String> =
         table.columns.iter().take(MOST_NAMES).map(|name| shortened(name, most)).collect();
     names.join(" | ")
@@ -234,10 +236,10 @@ mod tests {
 
     #[test]
     fn a_word_that_a_line_broke_is_one_word() {
-        let mut page = page(vec![text(&["The infor-", "mation of the well-", "known sub-", "Section"])]);
+        let mut page = page(vec![text(&["The regula-", "tion of the well-", "known sub-", "Section"])]);
         page.skipped = None;
         let chunks = chunks(&[page], ChunkSize::default());
-        assert_eq!(chunks[0].text, "The infor-mation of the well-known sub- Section");
+        assert_eq!(chunks[0].text, "The regula-tion of the well-known sub- Section");
     }
 
     #[test]

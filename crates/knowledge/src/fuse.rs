@@ -12,11 +12,22 @@ use crate::store::Hit;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weight(pub f32);
 
+/// Words count so much in a question, with and without a code in it, and so much less in a long story.
+const WITH_A_CODE: f32 = 0.95;
+const WITHOUT: f32 = 0.8;
+const LESS: f32 = 0.4;
+/// A question has at most so many words; a story has more than the second.
+const QUESTION: f32 = 30.0;
+const STORY: f32 = 100.0;
+
 impl Weight {
-    /// What a question looks like: with a code in it, words decide almost alone; else both count, words more,
-    /// since a small embedding model is wrong more often than they are.
+    /// What a question looks like. With a code in it, words decide almost alone; else both count, words more, since
+    /// a small embedding model is wrong more often than they are. In a long story most words tell nothing of what is
+    /// looked for, and the vector sums it up.
     pub fn of(question: &str) -> Self {
-        if crate::terms::codes(question).is_empty() { Self(0.8) } else { Self(0.95) }
+        let most = if crate::terms::codes(question).is_empty() { WITHOUT } else { WITH_A_CODE };
+        let words = question.split_whitespace().count() as f32;
+        Self(most - LESS * ((words - QUESTION) / (STORY - QUESTION)).clamp(0.0, 1.0))
     }
 }
 
@@ -54,4 +65,18 @@ pub(crate) fn sorted(mut hits: Vec<Hit>) -> Vec<Hit> {
         b.passage.score.total_cmp(&a.passage.score).then_with(|| place(a).cmp(&place(b)))
     });
     hits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_count_most_where_there_is_a_code_and_least_in_a_story() {
+        let weight = |question: &str| Weight::of(question).0;
+        assert!(weight("What is the rate of 8539.52.00?") > weight("What is the rate of lamps?"));
+        assert!(
+            weight("What is the rate of lamps?") > weight(&"and then I went to the bank ".repeat(20)) + 0.3
+        );
+    }
 }

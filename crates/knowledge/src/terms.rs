@@ -4,10 +4,14 @@
 //! heading that a code names has the term `=8539.52.00` as well, so that it comes before those which
 //! only mention the code. Words lose case, accents and endings.
 
+use std::collections::HashMap;
+
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
+/// A question is searched by at most so many terms.
+const MOST_TERMS: usize = 128;
 /// No longer word is kept.
 const LONGEST: usize = 64;
 
@@ -28,10 +32,13 @@ pub(crate) fn of_passage(text: &str, language: &str, codes: &[String]) -> String
 /// of the languages of the documents, and as they are written, for documents of an unknown language.
 pub(crate) fn of_question(text: &str, languages: &[String]) -> Vec<String> {
     let stemmers: Vec<Stemmer> = languages.iter().filter_map(|language| stemmer(language)).collect();
-    let mut terms: Vec<String> = Vec::new();
-    let mut add = |term: String| {
-        if !terms.contains(&term) {
-            terms.push(term);
+    let mut terms: Vec<(String, usize)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut add = |term: String| match places.get(&term) {
+        Some(&place) => terms[place].1 += 1,
+        None => {
+            places.insert(term.clone(), terms.len());
+            terms.push((term, 1));
         }
     };
     each(text, &stemmers, &mut add);
@@ -39,7 +46,13 @@ pub(crate) fn of_question(text: &str, languages: &[String]) -> Vec<String> {
     for code in codes(text) {
         add(format!("={code}"));
     }
-    terms
+    if terms.len() > MOST_TERMS {
+        // Of a long text, codes and what it says most often.
+        let is_code = |term: &str| term.starts_with('=') || canonical(term).is_some();
+        terms.sort_by_key(|(term, times)| (!is_code(term), std::cmp::Reverse(*times)));
+        terms.truncate(MOST_TERMS);
+    }
+    terms.into_iter().map(|(term, _)| term).collect()
 }
 
 /// The codes in a text, in full.

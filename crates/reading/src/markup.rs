@@ -8,8 +8,10 @@ use crate::page::{Block, Line, Page, PageKind, Row, Table, shortened};
 
 /// Elements are followed this deep.
 const DEEPEST: usize = 200;
+/// A table has at most so many columns.
+const MOST_COLUMNS: usize = 500;
 /// A cell takes at most so many columns and rows.
-const MOST_COLUMNS: usize = 50;
+const MOST_SPANNED: usize = 50;
 const MOST_ROWS: usize = 500;
 /// What a cell says is repeated in the rows that it takes, up to this length.
 const LONGEST_REPEATED: usize = 160;
@@ -269,41 +271,37 @@ fn table(element: ElementRef<'_>) -> Option<Block> {
             .find(|above| above.value().name() == "table")
             .is_some_and(|above| above.id() == element.id())
     };
-    // What cells of rows above reach down into: for each column, in how many more rows, and with which text.
-    let mut reaching: Vec<(usize, String)> = Vec::new();
+    let mut reaching = Reaching::default();
     let mut columns: Vec<String> = Vec::new();
+    let mut section = None;
     for found in element.descendants().filter_map(ElementRef::wrap).filter(row).filter(own) {
+        let parent = found.parent().and_then(ElementRef::wrap);
+        // No cell reaches out of its part of the table.
+        if section.replace(parent.map(|parent| parent.id())) != Some(parent.map(|parent| parent.id())) {
+            reaching = Reaching::default();
+        }
         let mut cells = Vec::new();
         let mut named = true;
         for cell in found.children().filter_map(ElementRef::wrap) {
             let name = cell.value().name();
-            if !matches!(name, "td" | "th") {
+            if !matches!(name, "td" | "th") || cells.len() >= MOST_COLUMNS {
                 continue;
             }
             named &= name == "th";
-            reach(&mut cells, &mut reaching);
+            reaching.fill_next(&mut cells);
             let span = |name: &str, most: usize| {
                 let span = cell.value().attr(name).and_then(|span| span.parse::<usize>().ok());
                 span.unwrap_or(1).clamp(1, most)
             };
-            let (text, down) = (words(cell), span("rowspan", MOST_ROWS) - 1);
-            let first = cells.len();
-            cells.push(Some(text.clone()));
-            cells.extend(std::iter::repeat_n(None, span("colspan", MOST_COLUMNS) - 1));
-            reaching.resize(cells.len().max(reaching.len()), (0, String::new()));
-            if down > 0 {
-                reaching[first..cells.len()].fill((down, String::new()));
-                reaching[first].1 = shortened(&text, LONGEST_REPEATED);
-            }
+            reaching.take(&mut cells, words(cell), span("colspan", MOST_SPANNED), span("rowspan", MOST_ROWS));
         }
-        if cells.is_empty() {
+        let is_empty = cells.is_empty();
+        reaching.fill_rest(&mut cells);
+        if is_empty {
             continue;
         }
-        let own = cells.len();
-        reach(&mut cells, &mut reaching);
-        let in_head =
-            found.parent().and_then(ElementRef::wrap).is_some_and(|parent| parent.value().name() == "thead");
-        if heads == rows.len() && (in_head || named) && own > 0 {
+        let in_head = parent.is_some_and(|parent| parent.value().name() == "thead");
+        if heads == rows.len() && (in_head || named) {
             heads += 1;
             name_columns(&mut columns, &cells);
         }
@@ -315,11 +313,40 @@ fn table(element: ElementRef<'_>) -> Option<Block> {
     tabled(Table { heads: heads.min(rows.len().saturating_sub(1)), columns, rows, ..Table::default() })
 }
 
-/// Fills the next columns of a row with what reaches down into them.
-fn reach(cells: &mut Vec<Option<String>>, reaching: &mut [(usize, String)]) {
-    while let Some((left, text)) = reaching.get_mut(cells.len()).filter(|(left, _)| *left > 0) {
-        *left -= 1;
-        cells.push((!text.is_empty()).then(|| text.clone()));
+/// What cells of rows above reach down into: for each column, into how many more rows, and with which text.
+#[derive(Default)]
+struct Reaching(Vec<(usize, String)>);
+
+impl Reaching {
+    /// Fills the next columns of a row as far as something reaches down into them.
+    fn fill_next(&mut self, cells: &mut Vec<Option<String>>) {
+        while let Some((left, text)) = self.0.get_mut(cells.len()).filter(|(left, _)| *left > 0) {
+            *left -= 1;
+            cells.push((!text.is_empty()).then(|| text.clone()));
+        }
+    }
+
+    /// Fills the rest of a row, which has no more cells of its own.
+    fn fill_rest(&mut self, cells: &mut Vec<Option<String>>) {
+        let last = self.0.iter().rposition(|(left, _)| *left > 0);
+        while last.is_some_and(|last| cells.len() <= last) {
+            let before = cells.len();
+            self.fill_next(cells);
+            if cells.len() == before {
+                cells.push(Some(String::new()));
+            }
+        }
+    }
+
+    /// Adds a cell that takes some columns and rows.
+    fn take(&mut self, cells: &mut Vec<Option<String>>, text: String, columns: usize, rows: usize) {
+        let first = cells.len();
+        let repeated = shortened(&text, LONGEST_REPEATED);
+        cells.push(Some(text));
+        cells.extend(std::iter::repeat_n(None, columns - 1));
+        self.0.resize(cells.len().max(self.0.len()), (0, String::new()));
+        self.0[first..cells.len()].fill((rows - 1, String::new()));
+        self.0[first].1 = repeated;
     }
 }
 

@@ -111,6 +111,13 @@ impl Reader {
         self
     }
 
+    /// Lets so many pages end their process before the rest is left out.
+    #[must_use]
+    pub fn forgiving(mut self, crashes: usize) -> Self {
+        self.limits.crashes = crashes;
+        self
+    }
+
     /// Reads some pages of a file, counted from 0. Each page is shown as soon as it is read. A page that
     /// ends its process is left out, with the reason, and reading goes on behind it.
     pub async fn read(
@@ -215,6 +222,9 @@ impl Reader {
             .map_err(|error| failed("the request cannot be written", error.into()))?;
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).arg(request).env_clear().kill_on_drop(true);
+        // What is typed at a terminal is for this process: it ends the others when it wants to.
+        #[cfg(unix)]
+        command.process_group(0);
         for kept in ["PATH", "TESSDATA_PREFIX", "LD_LIBRARY_PATH"] {
             if let Some(value) = std::env::var_os(kept) {
                 command.env(kept, value);

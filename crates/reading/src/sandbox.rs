@@ -69,18 +69,23 @@ fn only_the_system(request: &Request) -> std::io::Result<()> {
 /// What a reading process may read, and start programs from.
 #[cfg(target_os = "linux")]
 fn readable(request: &Request) -> Vec<PathBuf> {
-    let mut folders: Vec<PathBuf> = SYSTEM.into_iter().map(PathBuf::from).collect();
-    folders.extend(request.pdfium.iter().filter_map(|library| library.parent().map(PathBuf::from)));
+    let mut paths: Vec<PathBuf> = SYSTEM.into_iter().map(PathBuf::from).collect();
+    paths.extend(request.pdfium.clone());
     let listed = |name: &str| std::env::var_os(name).unwrap_or_default();
-    folders.extend(std::env::split_paths(&listed("LD_LIBRARY_PATH")));
+    let libraries = listed("LD_LIBRARY_PATH");
+    paths.extend(std::env::split_paths(&libraries).filter(|path| path.is_absolute()));
     if request.languages.is_some() {
-        folders.extend(std::env::split_paths(&listed("TESSDATA_PREFIX")));
-        let programs =
-            std::env::split_paths(&listed("PATH")).find(|folder| folder.join("tesseract").exists());
-        folders.extend(programs.and_then(|folder| folder.parent().map(PathBuf::from)));
+        let data = listed("TESSDATA_PREFIX");
+        paths.extend(std::env::split_paths(&data).filter(|path| path.is_absolute()));
+        let programs = listed("PATH");
+        let tesseract = std::env::split_paths(&programs).map(|folder| folder.join("tesseract"));
+        if let Some(program) = tesseract.into_iter().find(|program| program.exists()) {
+            let installed = program.parent().and_then(std::path::Path::parent).map(PathBuf::from);
+            paths.extend(installed.iter().flat_map(|folder| ["lib", "share"].map(|part| folder.join(part))));
+            paths.push(program);
+        }
     }
-    folders.retain(|folder| folder.is_absolute() && folder.parent().is_some());
-    folders
+    paths
 }
 
 /// Elsewhere only the size of files is limited, to nothing.

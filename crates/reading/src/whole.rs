@@ -93,7 +93,15 @@ fn has_names(table: &Table, others: &[String]) -> bool {
         let with = said.iter().filter(|name| name.chars().any(|char| char.is_ascii_digit())).count();
         with * 2 >= said.len()
     };
-    table.heads > 0 && (!figures(&table.columns) || figures(others))
+    let years = table.rows.first().is_some_and(|row| {
+        let mut rest = row.cells.iter().skip(1).flatten().filter(|cell| !cell.is_empty()).peekable();
+        rest.peek().is_some() && rest.all(|cell| is_year(cell)) && !is_year(row.cell(0))
+    });
+    years || table.heads > 0 && (!figures(&table.columns) || figures(others))
+}
+
+fn is_year(cell: &str) -> bool {
+    cell.len() == 4 && (cell.starts_with("19") || cell.starts_with("20")) && cell.parse::<u16>().is_ok()
 }
 
 /// By what a line is the same on two pages: every letter of it, or all but a number that counts the pages.
@@ -140,7 +148,7 @@ fn is_running(line: &Line, page: u32, height: f32, repeated: &HashSet<String>) -
 
 /// Short words that a column has with a dot, by the names of its table and its number. The dots that lead to
 /// the next column swallow it elsewhere.
-type Dotted = HashMap<(Vec<String>, usize), HashSet<String>>;
+type Dotted = HashMap<Vec<String>, HashMap<usize, HashSet<String>>>;
 
 fn dotted_abbreviations(pages: &[Page]) -> Dotted {
     let mut dotted = Dotted::new();
@@ -153,8 +161,12 @@ fn dotted_abbreviations(pages: &[Page]) -> Dotted {
                 && cell.ends_with('.')
                 && letters.chars().all(char::is_alphabetic)
             {
-                let words = dotted.entry((table.columns.clone(), column)).or_default();
-                words.insert(letters.to_owned());
+                if !dotted.contains_key(&table.columns) {
+                    dotted.insert(table.columns.clone(), HashMap::new());
+                }
+                if let Some(columns) = dotted.get_mut(&table.columns) {
+                    columns.entry(column).or_default().insert(letters.to_owned());
+                }
             }
         }
     }
@@ -169,9 +181,8 @@ fn tables(pages: &[Page]) -> impl Iterator<Item = &Table> {
 }
 
 fn with_dots(table: &mut Table, dotted: &Dotted) {
-    for column in 0..table.columns.len() {
-        let Some(dotted) = dotted.get(&(table.columns.clone(), column)) else { continue };
-        let cells = table.rows.iter_mut().filter_map(|row| row.cells.get_mut(column)?.as_mut());
+    for (column, dotted) in dotted.get(&table.columns).into_iter().flatten() {
+        let cells = table.rows.iter_mut().filter_map(|row| row.cells.get_mut(*column)?.as_mut());
         for cell in cells {
             if let Some((first, rest)) = cell.split_once(' ') {
                 if dotted.contains(first) && dotted.contains(rest.trim_end_matches('.'))
@@ -372,6 +383,13 @@ mod tests {
             pages(table(1, &[["Port", "Fee"], ["Bilbao", "25"]]), table(1, &[["Ship", "Flag"], ["A", "ES"]]));
         assert!(!found[1].continues);
         assert_eq!((found[1].columns.join(" ").as_str(), found[1].heads), ("Ship Flag", 1));
+    }
+
+    #[test]
+    fn years_name_columns() {
+        let found =
+            pages(table(1, &[["Item", "Total"], ["a", "5"]]), table(0, &[["EUR m", "2023"], ["b", "6"]]));
+        assert!(!found[1].continues);
     }
 
     #[test]

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow, bail};
 use futures_util::StreamExt;
 use ibid_core::model::Caller;
-use ibid_core::{Message, RunId, ThreadId};
-use ibid_engine::{Assistant, Engine, LocalEngine, MessageWindow, RunStatus, Turn};
+use ibid_core::{Message, RunId};
+use ibid_engine::{Assistant, Engine, LocalEngine, MessageWindow, Turn};
 use ibid_graph::Kind;
 use ibid_knowledge::{ChunkSize, Ingestion, Job, Outcome, Settings, Store, Summary};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -183,21 +183,43 @@ impl Loader<'_> {
     }
 
     async fn one(&self, source: &Source) -> anyhow::Result<Summary> {
-        let job = self.job(source).await?;
-        let thread = thread_of(&job.document());
-        let run = match self.unfinished(thread, &job).await? {
-            Some(run) => run,
-            None => {
-                let message = Message::user(serde_json::to_string(&job)?);
-                self.engine.submit(&scope(), Turn::new(thread, PROGRAM, message)).await?.run
+        let (job, bytes) = self.job(source).await?;
+        let mut run = self.unfinished(&job).await?;
+        loop {
+            if let Some(bytes) = &bytes {
+                self.ingestion.keep(bytes).await?;
             }
-        };
+            let (goes_on, id) = match run.take() {
+                Some(run) => (true, run),
+                None => (false, self.submit(&job).await?),
+            };
+            let summary = self.follow(&job, id).await?;
+            // A run that an earlier command had stopped ends here, and what is asked for now begins.
+            if goes_on && summary.outcome == Outcome::Stopped && !*self.stopped.borrow() {
+                continue;
+            }
+            if !self.ingest.json && !std::io::stderr().is_terminal() {
+                eprintln!("{}: {}", shown(&source.key), told(&summary.outcome));
+            }
+            return Ok(summary);
+        }
+    }
+
+    async fn submit(&self, job: &Job) -> anyhow::Result<RunId> {
+        let message = Message::user(serde_json::to_string(job)?);
+        let turn = Turn::new(thread_of(&job.document()), PROGRAM, message);
+        Ok(self.engine.submit(&scope(), turn).await?.run)
+    }
+
+    /// Shows how a run goes on, until it has ended.
+    async fn follow(&self, job: &Job, run: RunId) -> anyhow::Result<Summary> {
         let bar = self.bars.add(ProgressBar::new(0));
         bar.set_style(ProgressStyle::with_template("{prefix:30!} {bar:30} {pos}/{len} {msg}")?);
-        bar.set_prefix(shown(&source.key));
+        bar.set_prefix(shown(&job.source));
         let mut events = self.engine.events(&scope(), run, 0).await?;
         let mut stopped = self.stopped.clone();
         let mut stopping = false;
+        let mut failed = None;
         loop {
             let event = tokio::select! {
                 event = events.next() => event,
@@ -212,33 +234,37 @@ impl Loader<'_> {
             match event?.what.kind {
                 Kind::Status { text } => bar.set_message(printable(&text)),
                 Kind::Data { name, value } => progress(&bar, &name, &value),
-                Kind::Ended { error: Some(error), .. } => {
-                    bar.finish_and_clear();
-                    bail!(error);
+                Kind::Ended { error, .. } => {
+                    failed = error;
+                    break;
                 }
-                Kind::Ended { .. } => break,
                 _ => {}
             }
         }
         bar.finish_and_clear();
-        if stopping && self.engine.run(&scope(), run).await?.status == RunStatus::Stopped {
-            self.ingestion.abandon(&job, run).await?;
-            bail!("stopped");
+        if let Some(error) = failed {
+            self.ingestion.abandon(job, run).await?;
+            bail!(error);
         }
-        let window = MessageWindow { before: None, limit: 1 };
-        let said = self.engine.messages(&scope(), thread, window).await?;
-        let (_, last) = said.last().context("loading ended without a word")?;
-        let summary: Summary =
-            serde_json::from_str(&last.text).context("loading ended with something unclear")?;
-        if !self.ingest.json && !std::io::stderr().is_terminal() {
-            eprintln!("{}: {}", shown(&source.key), told(&summary.outcome));
+        let mut summary = self.said(job).await?;
+        if summary.outcome == Outcome::Stopped && self.ingestion.abandon(job, run).await? {
+            summary.outcome = Outcome::Loaded;
         }
         Ok(summary)
     }
 
+    /// What the last run of a document came to.
+    async fn said(&self, job: &Job) -> anyhow::Result<Summary> {
+        let window = MessageWindow { before: None, limit: 1 };
+        let said = self.engine.messages(&scope(), thread_of(&job.document()), window).await?;
+        let (_, last) = said.last().context("loading ended without a word")?;
+        serde_json::from_str(&last.text).context("loading ended with something unclear")
+    }
+
     /// The run of an interrupted command that loads the same in the same way: it goes on. One that loads
     /// something else under this name is stopped, since it would come after what is asked for now.
-    async fn unfinished(&self, thread: ThreadId, job: &Job) -> anyhow::Result<Option<RunId>> {
+    async fn unfinished(&self, job: &Job) -> anyhow::Result<Option<RunId>> {
+        let thread = thread_of(&job.document());
         let runs = self.engine.runs(&scope(), thread).await.unwrap_or_default();
         let Some(run) = runs.iter().rev().find(|run| !run.status.is_final()) else { return Ok(None) };
         let window = MessageWindow { before: None, limit: 1 };
@@ -250,11 +276,14 @@ impl Loader<'_> {
         self.engine.stop(&scope(), run.id).await?;
         let mut events = self.engine.events(&scope(), run.id, 0).await?;
         while events.next().await.is_some() {}
+        if let Some(asked) = asked {
+            self.ingestion.abandon(&asked, run.id).await?;
+        }
         Ok(None)
     }
 
-    /// What is to be done, if it may be.
-    async fn job(&self, Source { place, key }: &Source) -> anyhow::Result<Job> {
+    /// What is to be done, if it may be, and with which content, if it is here.
+    async fn job(&self, Source { place, key }: &Source) -> anyhow::Result<(Job, Option<Vec<u8>>)> {
         let name = key.rsplit('/').next().unwrap_or(key);
         let config = &self.config.ingest;
         let mut job = Job {
@@ -281,9 +310,10 @@ impl Loader<'_> {
                 bail!("{place} has {} MB, more than the {most} MB of `ingest.largest_mb`", size >> 20);
             }
             let bytes = tokio::fs::read(place).await.with_context(unread)?;
-            job.version = Some(self.ingestion.keep(&bytes).await?);
+            job.version = Some(Ingestion::name(&bytes));
+            return Ok((job, Some(bytes)));
         }
-        Ok(job)
+        Ok((job, None))
     }
 }
 

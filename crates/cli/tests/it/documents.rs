@@ -111,6 +111,28 @@ fn a_file_that_cannot_be_read_is_named_and_the_command_fails() {
     assert!(printed(&run(folder, &["search", "how long are records kept"])).contains("good.md, page 1"));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_load_that_is_stopped_leaves_nothing_and_can_begin_again() {
+    let folder = folder();
+    let folder = folder.path();
+    let chapter = chapters()[0].to_string_lossy().into_owned();
+    let mut child =
+        ibid(folder, &["ingest", &chapter]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let ended = child.wait().unwrap();
+    let left = printed(&run(folder, &["fsck"]));
+    // On a machine that is quick enough it was loaded before it was stopped.
+    if !ended.success() {
+        assert_eq!(ended.code(), Some(1), "{ended}");
+        assert!(left.contains("0 documents, 0 chunks, 0 originals: the store is whole"), "{left}");
+    }
+    let again = printed(&run(folder, &["ingest", &chapter]));
+    assert!(again.contains("loaded") || ended.success(), "{again}");
+    assert!(printed(&run(folder, &["fsck"])).contains("the store is whole"));
+}
+
 /// Where the documents of a test are kept.
 #[derive(Clone, Copy)]
 enum Kept {

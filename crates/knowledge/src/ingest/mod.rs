@@ -46,12 +46,17 @@ impl Ingestion {
         self
     }
 
+    /// The name of a content.
+    pub fn name(bytes: &[u8]) -> String {
+        crate::document::sha256(bytes)
+    }
+
     /// Keeps the content of a document that is about to be loaded, and says under which name.
     ///
     /// # Errors
     /// Fails when the store cannot be written.
     pub async fn keep(&self, bytes: &[u8]) -> Result<String, Error> {
-        let version = crate::document::sha256(bytes);
+        let version = Self::name(bytes);
         self.store.keep_original(&version, bytes).await?;
         Ok(version)
     }
@@ -74,28 +79,42 @@ impl Ingestion {
         }
     }
 
-    /// Leaves everything as it was before a load that was stopped. Doing it again does no harm.
+    /// Leaves everything as it was before a load that was stopped or failed. Says whether it was too late for
+    /// that, and the document is loaded. Doing it again does no harm.
     ///
     /// # Errors
     /// Fails when the store cannot be written.
-    pub async fn abandon(&self, job: &Job, run: RunId) -> Result<(), Error> {
-        let id = job.document();
+    pub async fn abandon(&self, job: &Job, run: RunId) -> Result<bool, Error> {
+        let (id, work) = (job.document(), work_of(job, run));
         let mut content = job.version.clone();
         if let Some(known) = self.store.row(&id).await? {
-            if known.status == Status::Loading {
-                self.store.forget(&id).await?;
-                content = Some(known.version);
-            } else if !known.pending.is_empty() {
-                let pending = known.pending.clone();
-                self.store.record(&Document { pending: String::new(), ..known }).await?;
-                content = Some(pending);
+            let is_new = known.status == Status::Loading;
+            let loading = if is_new { known.version.clone() } else { known.pending.clone() };
+            let is_mine = content.as_ref().is_none_or(|content| *content == loading);
+            // The same content in another way: what is searched does not tell whether it came so far.
+            let is_unclear = !is_new && loading == known.version;
+            if is_mine && !loading.is_empty() && !is_unclear {
+                if self.store.held(&id).await?.as_ref() == Some(&loading) {
+                    let document = steps::staged(self, &work, steps::LEDGER).await?;
+                    if let Some(replaced) = steps::tell(self, document).await? {
+                        self.store.forget_original(&id, &replaced).await?;
+                    }
+                    self.store.unstage(&work).await?;
+                    return Ok(true);
+                }
+                if is_new {
+                    self.store.forget(&id).await?;
+                } else {
+                    self.store.record(&Document { pending: String::new(), ..known }).await?;
+                }
+                content = Some(loading);
             }
         }
-        self.store.unstage(&work_of(job, run)).await?;
+        self.store.unstage(&work).await?;
         if let Some(content) = content {
             self.store.forget_original(&id, &content).await?;
         }
-        Ok(())
+        Ok(false)
     }
 
     /// The graph as a program for an engine: a [`Job`] as JSON in, a [`Summary`] as JSON out.

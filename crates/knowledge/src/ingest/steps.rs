@@ -26,7 +26,7 @@ const CHUNKS: usize = 256;
 /// The most that may be read from one document, in bytes of its pages as JSON: they are cut together.
 const MOST_SAID: u64 = 1 << 30;
 /// After so many ends of the reading process, the rest of a document is left out.
-const MOST_CRASHES: usize = 20;
+const MOST_CRASHES: usize = 10;
 /// A longer title is cut.
 const LONGEST_TITLE: usize = 300;
 
@@ -74,6 +74,9 @@ pub(crate) fn fetch(ingestion: Ingestion, loading: Arc<Loading>, context: Contex
             let id = draft.id.clone();
             ingestion.store.unsearch(&id).await?;
             ingestion.store.record(&Document { status: Status::Duplicate, problem, ..draft }).await?;
+            if let Some(known) = known.filter(|known| known.version != fetched.version) {
+                ingestion.store.orphan_duplicates(&known).await?;
+            }
             if let Some(before) = &fetched.before {
                 ingestion.store.forget_original(&id, before).await?;
             }
@@ -135,7 +138,8 @@ pub(crate) fn read(ingestion: Ingestion, loading: Arc<Loading>, context: Context
                 ..last.clone()
             }));
         }
-        let reading = ingestion.reader.read(file.path(), fetched.kind, range, show);
+        let reader = ingestion.reader.clone().forgiving(MOST_CRASHES - loading.crashes());
+        let reading = reader.read(file.path(), fetched.kind, range, show);
         let reading = match context.cancel().run_until_cancelled(reading).await {
             None => return stop(&ingestion, &loading).await,
             Some(Err(failure)) if failure.is_of_the_machine() => {
@@ -259,21 +263,29 @@ pub(crate) fn commit(ingestion: Ingestion, loading: Arc<Loading>, context: Conte
             let values = bytes.chunks_exact(4);
             vectors.extend(values.map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])));
         }
-        let is_empty = all.is_empty();
+        let outcome = if all.is_empty() { Outcome::Empty } else { Outcome::Loaded };
         ingestion.store.replace(&document, all, vectors).await?;
-        document.status = if is_empty { Status::Empty } else { Status::Ready };
         document.milliseconds = now().saturating_sub(fetched.began);
-        document.changed = now();
-        // Whoever committed last writes the ledger; the version that is searched is the truth.
-        let other = ingestion.store.row(&document.id).await?;
-        let held = ingestion.store.held(&document.id).await?;
-        if held.as_deref().is_none_or(|held| held == document.version) {
-            ingestion.store.record(&document).await?;
-        }
-        let replaced = other.as_ref().and_then(settled).filter(|version| *version != document.version);
-        let outcome = if is_empty { Outcome::Empty } else { Outcome::Loaded };
+        let replaced = tell(&ingestion, document).await?;
         Ok(Change::Committed { outcome, replaced })
     })
+}
+
+/// Tells the ledger that a document is searched now, and says which version it replaced.
+pub(super) async fn tell(ingestion: &Ingestion, mut document: Document) -> Result<Option<String>, Error> {
+    document.status = if document.chunks == 0 { Status::Empty } else { Status::Ready };
+    document.changed = now();
+    // Whoever committed last writes the ledger; the version that is searched is the truth.
+    let other = ingestion.store.row(&document.id).await?;
+    let held = ingestion.store.held(&document.id).await?;
+    if held.as_deref().is_none_or(|held| held == document.version) {
+        ingestion.store.record(&document).await?;
+    }
+    let replaced = other.filter(|other| settled(other).is_some_and(|version| version != document.version));
+    if let Some(replaced) = &replaced {
+        ingestion.store.orphan_duplicates(replaced).await?;
+    }
+    Ok(replaced.map(|replaced| replaced.version))
 }
 
 /// Removes what is needed no more. Doing it again does no harm.
@@ -288,7 +300,7 @@ pub(crate) fn tidy(ingestion: Ingestion, loading: Arc<Loading>, _: Context) -> S
     })
 }
 
-const LEDGER: &str = "ledger.json";
+pub(super) const LEDGER: &str = "ledger.json";
 
 fn pages_part(first: u32) -> String {
     format!("pages-{first:08}.json")
@@ -306,7 +318,7 @@ fn json_of(value: &impl serde::Serialize) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(value).map_err(|error| Error::Damaged(error.to_string()))
 }
 
-async fn staged<T: serde::de::DeserializeOwned>(
+pub(super) async fn staged<T: serde::de::DeserializeOwned>(
     ingestion: &Ingestion,
     work: &str,
     part: &str,
@@ -386,8 +398,9 @@ async fn fail(
 
 /// Leaves everything as it was before the load.
 async fn stop(ingestion: &Ingestion, loading: &Loading) -> Result<Change, NodeError> {
-    ingestion.abandon(&loading.job, loading.run).await?;
-    Ok(ended(Outcome::Stopped, fetched(loading)?.began))
+    let is_in = ingestion.abandon(&loading.job, loading.run).await?;
+    let outcome = if is_in { Outcome::Loaded } else { Outcome::Stopped };
+    Ok(ended(outcome, fetched(loading)?.began))
 }
 
 fn ended(outcome: Outcome, began: u64) -> Change {

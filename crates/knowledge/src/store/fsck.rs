@@ -38,7 +38,7 @@ impl Report {
 pub struct Underway {
     /// The documents.
     pub documents: BTreeSet<DocumentId>,
-    /// The contents that they are loaded from.
+    /// Contents that they may be loaded from.
     pub contents: BTreeSet<String>,
 }
 
@@ -69,7 +69,7 @@ impl Store {
         let mut seen = self.seen(&mut report).await?;
         let documents = self.ledger(None).await?;
         report.documents = documents.len();
-        let mut versions = underway.contents.clone();
+        let mut versions = BTreeSet::new();
         let mut names = BTreeSet::new();
         for mut document in documents {
             if !names.insert(document.id.clone()) {
@@ -141,7 +141,7 @@ impl Store {
                 repair,
             );
         }
-        self.originals(&mut report, repair, &versions).await?;
+        self.originals(&mut report, repair, &versions, &underway.contents).await?;
         self.staging(&mut report, repair, underway).await?;
         Ok(report)
     }
@@ -184,13 +184,14 @@ impl Store {
         report: &mut Report,
         repair: bool,
         versions: &BTreeSet<String>,
+        excused: &BTreeSet<String>,
     ) -> Result<(), Error> {
         let kept: BTreeSet<String> = self.place.list("originals").await?.into_iter().collect();
         report.originals = kept.len();
         for missing in versions.difference(&kept).filter(|version| !version.is_empty()) {
             report.say(format!("the original {missing} is missing"), false);
         }
-        for extra in kept.difference(versions) {
+        for extra in kept.difference(versions).filter(|extra| !excused.contains(*extra)) {
             if repair {
                 self.place.remove(&super::original(extra)).await?;
             }

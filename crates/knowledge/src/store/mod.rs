@@ -217,7 +217,10 @@ impl Store {
     pub(crate) async fn with_content(&self, document: &Document) -> Result<Option<Document>, Error> {
         let found = self.of_content(document).await?;
         let same = |found: &Document| {
-            found.id != document.id && found.status == Status::Ready && found.labels == document.labels
+            found.id != document.id
+                && found.status == Status::Ready
+                && found.pending.is_empty()
+                && found.labels == document.labels
         };
         Ok(found.into_iter().find(same))
     }
@@ -279,6 +282,8 @@ impl Store {
         self.forget(id).await?;
         self.orphan_duplicates(&document).await?;
         self.forget_original(id, &document.version).await?;
+        self.forget_original(id, &document.pending).await?;
+        self.unstage_all(id).await?;
         Ok(true)
     }
 
@@ -340,10 +345,19 @@ impl Store {
         self.place.get(&name).await?.ok_or_else(|| Error::Damaged(format!("the object {name} is missing")))
     }
 
-    /// Forgets the work on a document.
+    /// Forgets the work of one run on a document.
     pub(crate) async fn unstage(&self, work: &str) -> Result<(), Error> {
         for part in self.place.list(&format!("staging/{work}")).await? {
             self.place.remove(&format!("staging/{work}/{part}")).await?;
+        }
+        Ok(())
+    }
+
+    /// Forgets the work of all runs on a document.
+    async fn unstage_all(&self, id: &DocumentId) -> Result<(), Error> {
+        let run = format!("{id}-");
+        for part in self.place.list("staging").await?.iter().filter(|part| part.starts_with(&run)) {
+            self.place.remove(&format!("staging/{part}")).await?;
         }
         Ok(())
     }

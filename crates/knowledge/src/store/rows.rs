@@ -142,7 +142,7 @@ pub(crate) fn chunk_rows(
         texts(&|chunk| serde_json::to_string(&chunk.path).unwrap_or_default()),
         texts(&|chunk| chunk.text.clone()),
         texts(&places),
-        texts(&|chunk| digest(&chunk.text)),
+        texts(&|chunk| digest(&chunk.whole())),
         texts(&|chunk| terms::of_passage(&chunk.whole(), &document.language, &chunk.codes)),
         Arc::new(vectors),
     ];

@@ -1,5 +1,6 @@
 //! From a file to evidence, and away again.
 
+use ibid_core::RunId;
 use ibid_core::evidence::{Index, Question};
 use ibid_knowledge::{Outcome, Status, Underway};
 
@@ -156,4 +157,38 @@ async fn a_store_of_another_model_says_so() {
     );
     let error = search(&other).hits(&everybody(), &Question::new("words")).await.unwrap_err();
     assert!(error.to_string().contains("the embedding model words, and other is configured"), "{error}");
+}
+
+#[tokio::test]
+async fn a_copy_of_what_was_replaced_is_said_to_be_searched_no_more() {
+    let place = Where::folder();
+    let store = place.open().await;
+    let ingestion = ingestion(&store);
+    let old = b"Importers keep their records of entry for five years after the goods came in.";
+    let new = b"Importers keep their records of entry for ten years after the goods came in.";
+    load(&ingestion, job("rules", "first.txt"), old).await;
+    let copy = load(&ingestion, job("rules", "second.txt"), old).await;
+    assert_eq!(copy.outcome, Outcome::Duplicate { of: "first.txt".to_owned() });
+    load(&ingestion, job("rules", "first.txt"), new).await;
+    let documents = store.documents(&everybody()).await.unwrap();
+    assert_eq!(documents[1].status, Status::Failed, "{:?}", documents[1]);
+    let again = load(&ingestion, job("rules", "second.txt"), old).await;
+    assert_eq!(again.outcome, Outcome::Loaded);
+    assert!(store.fsck(false, &Underway::default()).await.unwrap().is_clean());
+    assert_eq!(find(&store, &everybody(), "five years").await[0].source, "second.txt");
+}
+
+#[tokio::test]
+async fn an_abandoned_load_leaves_what_was_there() {
+    let place = Where::folder();
+    let store = place.open().await;
+    let ingestion = ingestion(&store);
+    let text = b"Importers keep their records of entry for five years after the goods came in.";
+    let mut first = job("rules", "first.txt");
+    load(&ingestion, first.clone(), text).await;
+    let before = store.content(&everybody()).await.unwrap();
+    first.version = Some(ingestion.keep(b"Another content that was never read.").await.unwrap());
+    assert!(!ingestion.abandon(&first, RunId::new()).await.unwrap());
+    assert_eq!(store.content(&everybody()).await.unwrap(), before);
+    assert!(store.fsck(false, &Underway::default()).await.unwrap().is_clean());
 }

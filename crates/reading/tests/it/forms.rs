@@ -53,6 +53,23 @@ async fn cells_of_html_reach_over_rows_and_columns() {
 }
 
 #[tokio::test]
+async fn cells_of_html_that_reach_down_move_no_others() {
+    for (text, expected) in [
+        ("<table><tr><td rowspan=2>A<td rowspan=2>B</tr><tr></tr><tr><td>x<td>y</tr></table>", "x y"),
+        ("<table><tr><td>a<td>b<td rowspan=2>c</tr><tr><td>x</tr><tr><td>p<td>q<td>r</tr></table>", "p q r"),
+        (
+            "<table><thead><tr><th rowspan=5>A<th>B</tr></thead><tbody><tr><td>x<td>y</tr></tbody></table>",
+            "x y",
+        ),
+    ] {
+        let pages = pages(text, Kind::Html).await;
+        let last = tables(&pages[0]).next().unwrap().rows.last().unwrap();
+        let said: Vec<&str> = (0..last.cells.len()).map(|column| last.cell(column)).collect();
+        assert_eq!(said.join(" "), expected);
+    }
+}
+
+#[tokio::test]
 async fn a_form_feed_begins_a_page_and_pages_without_content_say_why() {
     let full = "The importer shall keep all records of entry for five years after the date of importation. "
         .repeat(3);
