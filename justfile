@@ -50,9 +50,10 @@ bench-models: fetch-test-models
 eval-embeddings xquad: fetch-test-models
     cargo run --quiet --release --package ibid-bench -- quality {{xquad}}
 
-# The kill tests of loading, in a folder and on object storage, with 100 kills each instead of a sample
+# Loading under 100 kills, and searching under 100 replacements, in a folder and on object storage, instead of samples
 test-crash-loading: fetch-test-models
     IBID_KILLS=100 cargo test --workspace --all-features --test it -- --nocapture documents::a_load_
+    IBID_REPLACEMENTS=100 cargo test --workspace --all-features --test it -- --nocapture replacing::
 
 # How well documents are found: SciFact, XQuAD-es, SQuAD-es, MTRAG-UN, tau-banking and the HTS questions
 eval-retrieval data="../shared/data" questions="1500": fetch-test-models

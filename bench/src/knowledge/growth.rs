@@ -339,7 +339,7 @@ async fn bare_search(table: &Dataset, potion: &Potion, store: &Store, text: &str
         let mut scan = table.scan();
         scan.nearest("vector", &Float32Array::from(vector), 50)?
             .distance_metric(DistanceType::Cosine)
-            .nprobes(24)
+            .nprobes(48)
             .refine(5)
             .prefilter(true)
             .filter(filter)?

@@ -23,7 +23,7 @@ pub(crate) struct Effort {
 
 impl Default for Effort {
     fn default() -> Self {
-        Self { probes: 24, refine: 5 }
+        Self { probes: 48, refine: 5 }
     }
 }
 
