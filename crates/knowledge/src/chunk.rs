@@ -37,8 +37,6 @@ pub struct Chunk {
     pub codes: Vec<String>,
     /// Where it stands on its page.
     pub places: Vec<Rect>,
-    /// Whether it holds rows of a table.
-    pub is_table: bool,
 }
 
 impl Chunk {
@@ -193,7 +191,6 @@ impl Chunker {
             text,
             codes: rows.iter().filter_map(|row| row.code.clone()).collect(),
             places: rows.iter().filter_map(|row| row.place).collect(),
-            is_table: true,
         });
     }
 }

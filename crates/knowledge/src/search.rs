@@ -12,7 +12,7 @@ use lance::dataset::Dataset;
 
 use crate::chunk::whole;
 use crate::fuse::{Weight, best_of, fuse, sorted};
-use crate::store::{Effort, Hit, Store, chunk_id, question_filter};
+use crate::store::{Hit, Store, chunk_id, question_filter};
 use crate::{Error, terms};
 
 /// So many hits of each search are fused.
@@ -161,9 +161,7 @@ impl Search {
                 let by_terms = Store::by_terms(dataset, filter, &terms, wanted);
                 let by_meaning = async {
                     match vector {
-                        Some(vector) => {
-                            Store::by_meaning(dataset, filter, vector, wanted, Effort::default()).await
-                        }
+                        Some(vector) => Store::by_meaning(dataset, filter, vector, wanted).await,
                         None => Ok(Vec::new()),
                     }
                 };

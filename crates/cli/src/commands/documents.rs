@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use ibid_core::Scope;
+use ibid_core::{Label, Scope};
 use ibid_engine::{EngineFile, Error};
 use ibid_knowledge::{Document, Store};
 
@@ -17,18 +17,18 @@ use crate::library::{self, thread_of};
 pub(super) fn run(config: &Config, command: &Documents) -> anyhow::Result<ExitCode> {
     runtime()?.block_on(async {
         let store = library::store(config).await?;
+        let holding = |label: &[Label]| scope().holding(label.iter().cloned());
         match command {
             Documents::List { corpus, label, json } => {
-                let scope = scope().holding(label.iter().cloned());
-                let scope = corpus.iter().fold(scope, |scope, corpus| scope.within([corpus.clone()]));
+                let scope =
+                    corpus.iter().fold(holding(label), |scope, corpus| scope.within([corpus.clone()]));
                 list(&store.documents(&scope).await?, *json)
             }
             Documents::Show { document, label, json } => {
-                let scope = scope().holding(label.iter().cloned());
-                show(&found(&store, &scope, document).await?, *json)
+                show(&found(&store, &holding(label), document).await?, *json)
             }
             Documents::Delete { document, label, yes } => {
-                let scope = scope().holding(label.iter().cloned());
+                let scope = holding(label);
                 let document = found(&store, &scope, document).await?;
                 let name = printable(&document.source);
                 if !yes && !confirmed(&name, &format!("`{name}` with its {} chunks", document.chunks))? {

@@ -255,10 +255,15 @@ impl Loader<'_> {
 
     /// What the last run of a document came to.
     async fn said(&self, job: &Job) -> anyhow::Result<Summary> {
+        let last = self.last_word(job).await?.context("loading ended without a word")?;
+        serde_json::from_str(&last).context("loading ended with something unclear")
+    }
+
+    /// The last message of a document's thread.
+    async fn last_word(&self, job: &Job) -> anyhow::Result<Option<String>> {
         let window = MessageWindow { before: None, limit: 1 };
         let said = self.engine.messages(&scope(), thread_of(&job.document()), window).await?;
-        let (_, last) = said.last().context("loading ended without a word")?;
-        serde_json::from_str(&last.text).context("loading ended with something unclear")
+        Ok(said.into_iter().next_back().map(|(_, message)| message.text))
     }
 
     /// The run of an interrupted command that loads the same in the same way: it goes on. One that loads
@@ -267,9 +272,7 @@ impl Loader<'_> {
         let thread = thread_of(&job.document());
         let runs = self.engine.runs(&scope(), thread).await.unwrap_or_default();
         let Some(run) = runs.iter().rev().find(|run| !run.status.is_final()) else { return Ok(None) };
-        let window = MessageWindow { before: None, limit: 1 };
-        let said = self.engine.messages(&scope(), thread, window).await?;
-        let asked = said.last().and_then(|(_, message)| serde_json::from_str::<Job>(&message.text).ok());
+        let asked = self.last_word(job).await?.and_then(|text| serde_json::from_str::<Job>(&text).ok());
         if asked.as_ref() == Some(job) {
             return Ok(Some(run.id));
         }

@@ -8,7 +8,7 @@ use ibid_core::Scope;
 use lance::dataset::Dataset;
 use lance_linalg::distance::DistanceType;
 
-use super::search::Effort;
+use super::search::{PROBES, REFINE};
 use super::{Store, filter, rows};
 use crate::chunk::whole;
 use crate::{Error, terms};
@@ -23,8 +23,8 @@ impl Store {
         let Some(dataset) = self.pinned().await? else { return Ok(1.0) };
         let (mut found, mut all) = (0, 0);
         for question in questions {
-            let exact = nearest(&dataset, question, top, None).await?;
-            let quick = nearest(&dataset, question, top, Some(Effort::default())).await?;
+            let exact = nearest(&dataset, question, top, false).await?;
+            let quick = nearest(&dataset, question, top, true).await?;
             // What is as near as the last of the exact ones is as good.
             let last = exact.last().map_or(0.0, |(_, distance)| *distance);
             let names: HashSet<&str> = exact.iter().map(|(name, _)| name.as_str()).collect();
@@ -72,15 +72,16 @@ async fn nearest(
     dataset: &Dataset,
     question: &[f32],
     top: usize,
-    effort: Option<Effort>,
+    through_index: bool,
 ) -> Result<Vec<(String, f32)>, Error> {
     let mut scan = dataset.scan();
     scan.nearest("vector", &Float32Array::from(question.to_vec()), top)?
         .distance_metric(DistanceType::Cosine);
-    match effort {
-        Some(effort) => scan.nprobes(effort.probes).refine(effort.refine),
-        None => scan.use_index(false),
-    };
+    if through_index {
+        scan.nprobes(PROBES).refine(REFINE);
+    } else {
+        scan.use_index(false);
+    }
     scan.project(&["id", "_distance"])?;
     let batch: RecordBatch = scan.try_into_batch().await?;
     let distances: &Float32Array = rows::column(&batch, "_distance")?;

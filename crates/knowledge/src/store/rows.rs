@@ -5,8 +5,7 @@ use std::sync::Arc;
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::types::Float32Type;
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, FixedSizeListArray, Float32Array, RecordBatch, StringArray, UInt32Array,
-    UInt64Array,
+    Array, ArrayRef, FixedSizeListArray, Float32Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use ibid_core::evidence::{DocumentId, Passage, Place};
@@ -46,7 +45,6 @@ pub(crate) fn chunk_schema(dimensions: usize) -> SchemaRef {
         text("source"),
         number("page"),
         number("chunk"),
-        Field::new("is_table", DataType::Boolean, false),
         text("path"),
         text("text"),
         text("places"),
@@ -138,7 +136,6 @@ pub(crate) fn chunk_rows(
         same(&document.source),
         Arc::new(UInt32Array::from_iter_values(chunks.iter().map(|chunk| chunk.page))),
         Arc::new(UInt32Array::from_iter_values(numbers)),
-        Arc::new(BooleanArray::from_iter(chunks.iter().map(|chunk| Some(chunk.is_table)))),
         texts(&|chunk| serde_json::to_string(&chunk.path).unwrap_or_default()),
         texts(&|chunk| chunk.text.clone()),
         texts(&places),

@@ -12,20 +12,10 @@ use super::rows::{self, Hit, PASSAGE};
 use super::{Store, filter};
 use crate::Error;
 
-/// What the search through an index looks at, so that its recall is that of comparing all vectors.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Effort {
-    /// How many partitions of the index.
-    pub(crate) probes: usize,
-    /// How many times the wanted number of rows is compared exactly at the end.
-    pub(crate) refine: u32,
-}
-
-impl Default for Effort {
-    fn default() -> Self {
-        Self { probes: 48, refine: 5 }
-    }
-}
+/// How many partitions of the index a search looks into, so that its recall is that of comparing all vectors.
+pub(super) const PROBES: usize = 48;
+/// How many times the wanted number of rows is compared exactly at the end.
+pub(super) const REFINE: u32 = 5;
 
 impl Store {
     /// The chunks that share the most telling terms with a question.
@@ -55,7 +45,6 @@ impl Store {
         filter: &str,
         vector: &[f32],
         top: usize,
-        effort: Effort,
     ) -> Result<Vec<Hit>, Error> {
         if top == 0 {
             return Ok(Vec::new());
@@ -64,8 +53,8 @@ impl Store {
         let mut scan = dataset.scan();
         scan.nearest("vector", &vector, top)?
             .distance_metric(DistanceType::Cosine)
-            .nprobes(effort.probes)
-            .refine(effort.refine)
+            .nprobes(PROBES)
+            .refine(REFINE)
             .prefilter(true)
             .filter(filter)?
             .project(&with("_distance"))?;

@@ -1,10 +1,11 @@
 //! From a file to evidence, and away again.
 
-use ibid_core::RunId;
 use ibid_core::evidence::{Index, Question};
-use ibid_knowledge::{Outcome, Status, Underway};
+use ibid_core::model::{Caller, Embedder, Purpose};
+use ibid_core::{RunId, Tenant};
+use ibid_knowledge::{ChunkSize, Outcome, Status, Underway, Upkeep};
 
-use crate::stage::{Where, everybody, find, ingestion, job, load, sample, search};
+use crate::stage::{Where, Words, everybody, find, ingestion, job, load, sample, search};
 
 async fn a_schedule_is_loaded_found_replaced_and_deleted(place: Where) {
     let store = place.open().await;
@@ -191,4 +192,28 @@ async fn an_abandoned_load_leaves_what_was_there() {
     assert!(!ingestion.abandon(&first, RunId::new()).await.unwrap());
     assert_eq!(store.content(&everybody()).await.unwrap(), before);
     assert!(store.fsck(false, &Underway::default()).await.unwrap().is_clean());
+}
+
+#[tokio::test]
+async fn above_a_size_vectors_are_found_through_an_index_that_is_made_anew_when_outgrown() {
+    let place = Where::folder();
+    let store = place.open_keeping(Upkeep { index_above: 300, ..Upkeep::default() }).await;
+    let ingestion = ingestion(&store);
+    let mut made = Vec::new();
+    for part in 0..9 {
+        let text: String =
+            (0..250).map(|line| format!("Rule {part}-{line} of port {}.\n\n", line * 7)).collect();
+        let mut job = job("rules", &format!("part-{part}.txt"));
+        job.settings.size = ChunkSize { characters: 30, overlap: 0 };
+        load(&ingestion, job, text.as_bytes()).await;
+        made.push(store.keep_up().await.unwrap().made_vector_index);
+    }
+    // 250 chunks a part: none below 300, one above, and the next above four times as many.
+    assert_eq!(made, [false, true, false, false, false, false, false, false, true]);
+    let caller = Caller::ingestion(Tenant::local());
+    let asked = Words.embed(&caller, Purpose::Query, &["Rule 3-17 of port 119", "port 700"]).await.unwrap();
+    let asked: Vec<Vec<f32>> = (0..2).filter_map(|at| asked.get(at).map(<[f32]>::to_vec)).collect();
+    assert!(store.recall(&asked, 20).await.unwrap() >= 0.98);
+    let found = find(&store, &everybody(), "Rule 3-17").await;
+    assert!(found[0].text.contains("Rule 3-17"), "{}", found[0].text);
 }

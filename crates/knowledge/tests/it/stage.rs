@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use ibid_core::evidence::{Passage, Question};
 use ibid_core::model::{Caller, Embedder, ModelError, Purpose, Vectors};
 use ibid_core::{Corpus, Scope, Tenant};
-use ibid_knowledge::{ChunkSize, Ingestion, Job, Search, Settings, Store, Summary};
+use ibid_knowledge::{ChunkSize, Ingestion, Job, Search, Settings, Store, Summary, Upkeep};
 use ibid_reading::Reader;
 use ibid_testkit::{RealModels, RealStorage};
 
@@ -59,11 +59,16 @@ impl Where {
     }
 
     pub(crate) async fn open(&self) -> Arc<Store> {
+        self.open_keeping(Upkeep::default()).await
+    }
+
+    pub(crate) async fn open_keeping(&self, upkeep: Upkeep) -> Arc<Store> {
         let (place, options) = match self {
             Self::Folder(folder) => (folder.path().to_string_lossy().into_owned(), HashMap::new()),
             Self::Storage(place) => (place.clone(), RealStorage::get().options().into_iter().collect()),
         };
-        Arc::new(Store::open(&place, options, "words", DIMENSIONS).await.expect("the store opens"))
+        let store = Store::open(&place, options, "words", DIMENSIONS).await.expect("the store opens");
+        Arc::new(store.keeping(upkeep))
     }
 }
 
