@@ -43,6 +43,8 @@ pub(super) fn run(config: &Config, ingest: &Ingest) -> anyhow::Result<ExitCode> 
         let ingestion = library.ingestion()?;
         let program = ingestion.program()?;
         let assistants = [(PROGRAM.to_owned(), Assistant::new(program))].into_iter().collect();
+        // Before anything is begun that a stop would have to end.
+        let stopped = stopped();
         let engine = LocalEngine::open(&config.ingestion_file(), assistants, config.engine_settings())
             .await
             .context("documents cannot be loaded durably, so none was loaded")?;
@@ -53,7 +55,7 @@ pub(super) fn run(config: &Config, ingest: &Ingest) -> anyhow::Result<ExitCode> 
             ingestion: &ingestion,
             engine: &engine,
             bars: bars(ingest.json),
-            stopped: stopped(),
+            stopped,
         };
         let summaries = loader.all(sources).await;
         loader.keep_up().await;

@@ -119,7 +119,11 @@ fn a_load_that_is_stopped_leaves_nothing_and_can_begin_again() {
     let chapter = chapters()[0].to_string_lossy().into_owned();
     let mut child =
         ibid(folder, &["ingest", &chapter]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(1500));
+    while !folder.join("ibid-data/ingestion.db").exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it began");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_millis(500));
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     let ended = child.wait().unwrap();
     let left = printed(&run(folder, &["fsck"]));
