@@ -4,6 +4,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the figures are the output")]
 
+mod assistants;
 mod bare;
 mod crowd;
 mod figure;
@@ -28,6 +29,7 @@ fn main() -> anyhow::Result<()> {
         ["quality", xquad] => models::quality(Path::new(xquad)),
         ["retrieval", data, most] => knowledge::evaluate(Path::new(data), most.parse()?, None),
         ["weights", data, most, model] => knowledge::evaluate(Path::new(data), most.parse()?, Some(model)),
+        ["quotes", data] => assistants::quotes(Path::new(data)),
         ["knowledge", data, most, python] => {
             knowledge::scale(Path::new(data), most.parse()?, Path::new(python))
         }
@@ -45,7 +47,7 @@ fn main() -> anyhow::Result<()> {
         }
         ["part", "models-bare"] => show(&models::here::bare()?),
         _ => bail!(
-            "usage: ibid-bench graph PYTHON SCRIPT | models | quality XQUAD | retrieval DATA MOST | weights DATA MOST MODEL | knowledge DATA MOST PYTHON"
+            "usage: ibid-bench graph PYTHON SCRIPT | models | quality XQUAD | retrieval DATA MOST | weights DATA MOST MODEL | knowledge DATA MOST PYTHON | quotes DATA"
         ),
     }
 }

@@ -21,19 +21,19 @@ use ibid_models::{LocalEmbedder, Runtime};
 use ibid_reading::Reader;
 use ibid_testkit::RealModels;
 
-fn scope() -> Scope {
+pub(crate) fn scope() -> Scope {
     Scope::of(Tenant::local())
 }
 
 /// A model that runs here.
-fn local(name: &str) -> anyhow::Result<Arc<dyn Embedder>> {
+pub(crate) fn local(name: &str) -> anyhow::Result<Arc<dyn Embedder>> {
     let models = RealModels::find();
     let runtime = Runtime::load(&models.runtime())?;
     Ok(Arc::new(LocalEmbedder::load(&runtime, &models.path(name), None)?))
 }
 
 /// Reads documents in processes of this program.
-fn reader() -> anyhow::Result<Reader> {
+pub(crate) fn reader() -> anyhow::Result<Reader> {
     let library = RealModels::find().path("pdfium/libpdfium.so");
     Ok(Reader::new(std::env::current_exe()?, [READ]).with_pdfium(library))
 }
@@ -68,7 +68,7 @@ fn document(name: &str, language: &str) -> anyhow::Result<Document> {
 }
 
 /// The load of a chapter of the tariff schedule whose content was kept.
-fn schedule(source: String, version: String) -> anyhow::Result<Job> {
+pub(crate) fn schedule(source: String, version: String) -> anyhow::Result<Job> {
     Ok(Job {
         tenant: Tenant::local(),
         corpus: "measured".parse()?,

@@ -37,6 +37,9 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// Ask an assistant and print its answer as it comes
     Ask(Ask),
+    /// List, make and check assistants
+    #[command(subcommand)]
+    Assistants(AssistantsCommand),
     /// Draw an assistant's graph as a Mermaid flowchart; without a name, list the assistants
     Graph {
         /// Name of the assistant
@@ -70,26 +73,60 @@ pub(crate) enum Command {
 
 /// Ask an assistant.
 #[derive(Debug, Args)]
+#[command(override_usage = "ibid ask [OPTIONS] [ASSISTANT] <MESSAGE>")]
 pub(crate) struct Ask {
-    /// What to ask
-    pub(crate) message: String,
-    /// Which assistant answers
-    #[arg(long, short, default_value = "rehearsal")]
-    pub(crate) assistant: String,
+    /// What to ask, after the name of the assistant [default: `default`, or whoever answered last in the conversation]
+    #[arg(required = true, num_args = 1..=2, value_name = "[ASSISTANT] MESSAGE")]
+    pub(crate) words: Vec<String>,
+    /// In which of the assistant's modes [default: its first]
+    #[arg(long, short)]
+    pub(crate) mode: Option<String>,
+    /// In which of the assistant's formats: text, structured, trade_compliance [default: its first]
+    #[arg(long, short)]
+    pub(crate) format: Option<String>,
+    /// With permission to see what has this label; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) label: Vec<Label>,
+    /// Print what happens as JSON, one event on each line, and the answer with everything that belongs to it last
+    #[arg(long)]
+    pub(crate) json: bool,
     /// Go on in this conversation instead of a new one
     #[arg(long, short)]
     pub(crate) thread: Option<ThreadId>,
+}
+
+/// What can be done with assistants.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AssistantsCommand {
+    /// List the assistants that there are
+    List,
+    /// Make a folder for an assistant of your own
+    New {
+        /// What it is called
+        name: String,
+        /// The assistant that it begins as
+        #[arg(long, value_name = "ASSISTANT", default_value = "default")]
+        from: String,
+    },
+    /// Say what is wrong with an assistant; without a name, with any
+    Check {
+        /// Which one
+        name: Option<String>,
+    },
 }
 
 /// Load documents.
 #[derive(Debug, Args)]
 pub(crate) struct Ingest {
     /// Files, folders and URLs
-    #[arg(required = true, value_name = "FILE, FOLDER OR URL")]
+    #[arg(required_unless_present = "assistant", value_name = "FILE, FOLDER OR URL")]
     pub(crate) sources: Vec<String>,
-    /// The set of documents that they join
-    #[arg(long, value_name = "NAME", default_value = "documents")]
-    pub(crate) corpus: Corpus,
+    /// Load them for this assistant: into its corpus, with its types; without sources, the documents that it names
+    #[arg(long, value_name = "NAME")]
+    pub(crate) assistant: Option<String>,
+    /// The set of documents that they join [default: that of the assistant, else `documents`]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) corpus: Option<Corpus>,
     /// Their type [default: what the table `ingest.types` says of the file name]
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) kind: Option<String>,

@@ -10,6 +10,7 @@ use ibid_core::model::{Caller, Embedder};
 use ibid_egress::{Egress, Host, Limits as EgressLimits, Rules};
 use ibid_knowledge::{Download, Ingestion, Search, Store};
 use ibid_reading::{Limits, Reader};
+use url::Url;
 
 use crate::config::Config;
 use crate::parts::{NO_EMBEDDING, Parts};
@@ -24,7 +25,7 @@ const PDFIUM: &str = if cfg!(target_os = "macos") { "libpdfium.dylib" } else { "
 /// The documents and what reads and finds them.
 pub(crate) struct Library<'a> {
     config: &'a Config,
-    parts: Parts<'a>,
+    pub(crate) parts: Parts<'a>,
     pub(crate) store: Arc<Store>,
     embedder: Arc<dyn Embedder>,
 }
@@ -45,20 +46,18 @@ impl<'a> Library<'a> {
         Ok(Search::new(self.store.clone(), self.embedder.clone()).with_reranker(self.parts.reranker()?))
     }
 
-    /// Loads documents.
-    pub(crate) fn ingestion(&self) -> anyhow::Result<Ingestion> {
+    /// Loads documents, also from addresses that an assistant names: to name one is to allow it.
+    pub(crate) fn ingestion<'u>(&self, named: impl Iterator<Item = &'u str>) -> anyhow::Result<Ingestion> {
         let ingestion = Ingestion::new(self.store.clone(), self.embedder.clone(), reader(self.config)?);
-        if self.config.ingest.hosts.is_empty() {
+        let hosts = self.config.ingest.hosts.iter().map(|host| host.parse());
+        let mut hosts: Vec<Host> = hosts.collect::<Result<_, _>>().context("in `ingest.hosts`")?;
+        for address in named {
+            let url = Url::parse(address).with_context(|| format!("{address} is no address"))?;
+            hosts.push(Host::of(&url)?);
+        }
+        if hosts.is_empty() {
             return Ok(ingestion);
         }
-        let hosts: Vec<Host> = self
-            .config
-            .ingest
-            .hosts
-            .iter()
-            .map(|host| host.parse())
-            .collect::<Result<_, _>>()
-            .context("in `ingest.hosts`")?;
         let limits =
             EgressLimits { body_bytes: self.config.ingest.largest_mb << 20, ..EgressLimits::default() };
         Ok(ingestion.downloading(Download::new(Egress::new(Rules::only(hosts), limits)?)))

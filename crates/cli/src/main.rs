@@ -3,6 +3,7 @@
 #![expect(clippy::print_stderr, reason = "the terminal is this crate's output")]
 
 mod arguments;
+mod assistants;
 mod commands;
 mod config;
 mod library;

@@ -22,6 +22,12 @@ use crate::nearest::hint;
 pub(crate) const NO_EMBEDDING: &str = "there is no embedding model: `ibid models pull` brings one that runs here (135 MB); \
                             or name one with `embedding.provider` and `embedding.model`";
 
+/// What helps where there is no chat model.
+const NO_CHAT: &str = "there is no chat model: add one to ibid.toml, such as\n\n  [models.answer]\n  provider = \"openai\"\n  \
+                       model = \"gpt-4o-mini\"\n\nor start Ollama on this machine and pull a model";
+/// The provider that is looked for on this machine.
+const OLLAMA: &str = "ollama";
+
 /// What the configuration says about models, ready to be used.
 pub(crate) struct Parts<'a> {
     config: &'a Config,
@@ -59,6 +65,39 @@ impl<'a> Parts<'a> {
         let fallbacks = self.config.models[name].fallback.iter().map(|name| self.remote_chat(name));
         let fallbacks = fallbacks.collect::<anyhow::Result<_>>();
         Ok(Chat::new(first, fallbacks.with_context(|| format!("in `models.{name}.fallback`"))?))
+    }
+
+    /// The model of a role: the one that is named, else the one that has the name of the role, else the only one that is
+    /// configured, else one that runs here on Ollama.
+    pub(crate) async fn chat_of(&self, role: &str, named: Option<&str>) -> anyhow::Result<Chat> {
+        let models = &self.config.models;
+        if let Some(name) = named.or(models.contains_key(role).then_some(role)) {
+            return self.chat(name);
+        }
+        let mut names = models.keys();
+        match (names.next(), names.next()) {
+            (Some(only), None) => self.chat(only),
+            (Some(_), Some(_)) => {
+                let names: Vec<&str> = models.keys().map(String::as_str).collect();
+                bail!(
+                    "which model answers? There are {}: call one of them `{role}`, or name it in the assistant",
+                    names.join(", ")
+                )
+            }
+            (None, _) => self.chat_on_ollama(role).await,
+        }
+    }
+
+    /// The first chat model that Ollama has on this machine.
+    async fn chat_on_ollama(&self, role: &str) -> anyhow::Result<Chat> {
+        let provider = Provider::new(provider_settings(self.config, OLLAMA)?, None)?;
+        let listed = provider.models().await.unwrap_or_default();
+        let model = listed
+            .into_iter()
+            .filter(|model| !model.to_lowercase().contains("embed"))
+            .min()
+            .context(NO_CHAT)?;
+        Ok(Chat::new(RemoteChat::new(provider, ChatSettings::new(role, &model)), Vec::new()))
     }
 
     /// The embedding model: the one that is configured, else one that was pulled, else one that a provider has, if

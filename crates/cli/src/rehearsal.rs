@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ibid_core::{Message, TurnInput};
-use ibid_engine::{Assistant, Assistants};
+use ibid_engine::Assistant;
 use ibid_graph::{BuildError, Context, END, Graph, NodeError, START, State};
 use serde::{Deserialize, Serialize};
 
@@ -42,8 +42,11 @@ impl Line {
     }
 }
 
-/// All assistants that ship with the binary.
-pub(crate) fn assistants() -> Result<Assistants, BuildError> {
+/// What it is called.
+pub(crate) const NAME: &str = "rehearsal";
+
+/// The assistant.
+pub(crate) fn assistant() -> Result<Assistant, BuildError> {
     let program = graph()?.program(
         |input: TurnInput| {
             let heard: Vec<_> = input.messages.iter().map(|message| message.text.as_str()).collect();
@@ -51,11 +54,11 @@ pub(crate) fn assistants() -> Result<Assistants, BuildError> {
         },
         |line: &Line| line.said.as_ref().map(Message::assistant).into_iter().collect(),
     );
-    Ok([("rehearsal".to_owned(), Assistant::new(program))].into_iter().collect())
+    Ok(Assistant::new(program))
 }
 
 fn graph() -> Result<Graph<Line>, BuildError> {
-    Graph::builder("rehearsal")
+    Graph::builder(NAME)
         .node("draft", draft)
         .node("shorten", shorten)
         .node("say", say)

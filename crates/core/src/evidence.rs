@@ -16,11 +16,14 @@ impl std::fmt::Display for DocumentId {
     }
 }
 
-/// A part of a page, in points from its upper left corner.
+/// A part of a page, in points from its upper left corner, and the part of a text that stands there.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Place {
     /// Left, top, right, bottom.
     pub sides: [f32; 4],
+    /// Where in the text of its passage it begins, in bytes; it goes on to where the next one begins.
+    #[serde(default)]
+    pub at: u32,
 }
 
 /// A piece of a document that may answer a question.
@@ -100,6 +103,19 @@ pub struct Evidence {
     pub passages: Vec<Passage>,
 }
 
+/// A document by its names, as a person may call it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DocumentName {
+    /// Which document.
+    pub id: DocumentId,
+    /// Its title.
+    pub title: String,
+    /// Its file or URL.
+    pub source: String,
+    /// Its type.
+    pub kind: String,
+}
+
 /// Why nothing could be looked for.
 #[derive(Debug, thiserror::Error)]
 #[error("the documents cannot be searched: {message}")]
@@ -118,4 +134,28 @@ pub trait Index: Send + Sync {
     /// # Errors
     /// Fails when the store or the embedding model cannot be reached.
     async fn retrieve(&self, scope: &Scope, question: &Question) -> Result<Evidence, EvidenceError>;
+
+    /// What one page says, chunk by chunk in reading order. Empty if the scope sees no such page.
+    ///
+    /// # Errors
+    /// Fails when the store cannot be read.
+    async fn page(
+        &self,
+        scope: &Scope,
+        document: &DocumentId,
+        page: u32,
+    ) -> Result<Vec<Passage>, EvidenceError>;
+
+    /// How far the nearest passage is from a text in meaning, from 0 (the same) to 2 (the opposite); none if
+    /// the scope sees no passage.
+    ///
+    /// # Errors
+    /// Fails when the store or the embedding model cannot be reached.
+    async fn distance(&self, scope: &Scope, text: &str) -> Result<Option<f32>, EvidenceError>;
+
+    /// The documents that the scope sees and that can be searched, at most `most`, by title.
+    ///
+    /// # Errors
+    /// Fails when the store cannot be read.
+    async fn documents(&self, scope: &Scope, most: usize) -> Result<Vec<DocumentName>, EvidenceError>;
 }

@@ -8,6 +8,7 @@ pub mod model;
 mod name;
 mod scope;
 mod secret;
+pub mod tool;
 mod turn;
 
 pub use id::{InvalidId, RunId, ThreadId};

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Corpus, Label, Tenant};
 
-/// What a caller may see. An argument of every read, and the filter that it becomes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a caller may see. An argument of every read, and the filter that it becomes. It is kept with a turn, so
+/// that whoever takes the turn up again sees no more and no less.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
     tenant: Tenant,
     corpora: Option<BTreeSet<Corpus>>,

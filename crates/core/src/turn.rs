@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{Message, RunId, ThreadId};
+use crate::{Message, RunId, Scope, ThreadId};
 
 /// What the graph of a turn is a function of: the history of the thread and what is new. It is the
 /// same whenever the turn is taken up again.
@@ -12,6 +12,8 @@ pub struct TurnInput {
     pub thread: ThreadId,
     /// The turn.
     pub run: RunId,
+    /// On whose behalf: what may be read to answer it.
+    pub scope: Scope,
     /// The window of earlier messages that the assistant asked for, oldest first.
     pub history: Vec<Message>,
     /// What is new.

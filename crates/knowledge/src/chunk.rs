@@ -1,5 +1,6 @@
 //! From pages to chunks: pieces small enough to be found and cited, which never cut a row of a table.
 
+use ibid_core::evidence::Place;
 use ibid_reading::page::{Block, Line, Page, Rect, Row, Table, shortened};
 use serde::{Deserialize, Serialize};
 use text_splitter::{ChunkConfig, TextSplitter};
@@ -35,8 +36,8 @@ pub struct Chunk {
     pub text: String,
     /// The codes of its rows.
     pub codes: Vec<String>,
-    /// Where it stands on its page.
-    pub places: Vec<Rect>,
+    /// Where its lines and rows stand on its page.
+    pub places: Vec<Place>,
 }
 
 impl Chunk {
@@ -95,10 +96,12 @@ impl Section {
         }
     }
 
-    fn places(&self, from: usize, to: usize) -> Vec<Rect> {
+    fn places(&self, from: usize, to: usize) -> Vec<Place> {
         let ends = self.lines.iter().skip(1).map(|(start, _)| *start).chain([usize::MAX]);
         let lines = self.lines.iter().zip(ends).filter(|((start, _), end)| *start < to && *end > from);
-        lines.filter_map(|((_, place), _)| *place).collect()
+        lines
+            .filter_map(|((start, place), _)| Some(placed(place.as_ref()?, start.saturating_sub(from))))
+            .collect()
     }
 }
 
@@ -179,20 +182,32 @@ impl Chunker {
 
     fn rows(&mut self, names: &str, rows: &[&Row], page: u32) {
         let Some(first) = rows.first() else { return };
-        let body: Vec<String> = rows.iter().map(|row| render(row)).filter(|row| !row.is_empty()).collect();
-        if body.is_empty() {
+        let (mut text, mut places) = (names.to_owned(), Vec::new());
+        for (row, line) in rows.iter().map(|row| (row, render(row))).filter(|(_, line)| !line.is_empty()) {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            places.extend(row.place.as_ref().map(|place| placed(place, text.len())));
+            text.push_str(&line);
+        }
+        if text.len() == names.len() {
             return;
         }
-        let text = if names.is_empty() { body.join("\n") } else { format!("{names}\n{}", body.join("\n")) };
         let path = self.path().into_iter().chain(first.path.iter().cloned()).collect();
         self.chunks.push(Chunk {
             page,
             path,
             text,
             codes: rows.iter().filter_map(|row| row.code.clone()).collect(),
-            places: rows.iter().filter_map(|row| row.place).collect(),
+            places,
         });
     }
+}
+
+/// A place on the page of what begins so many bytes into a text.
+fn placed(place: &Rect, at: usize) -> Place {
+    let sides = [place.left, place.top, place.right, place.bottom];
+    Place { sides, at: u32::try_from(at).unwrap_or(u32::MAX) }
 }
 
 /// The names of the columns on one line. They take at most half of a chunk.

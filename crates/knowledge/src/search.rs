@@ -6,11 +6,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::future::{try_join, try_join_all};
 use ibid_core::Scope;
-use ibid_core::evidence::{DocumentId, Evidence, EvidenceError, Index, Passage, Question};
+use ibid_core::evidence::{
+    DocumentId, DocumentName, Evidence, EvidenceError, Index, Passage, Place, Question,
+};
 use ibid_core::model::{Caller, Embedder, Purpose, Reranker, Vectors};
 use lance::dataset::Dataset;
 
 use crate::chunk::whole;
+use crate::document::Status;
 use crate::fuse::{Weight, best_of, fuse, sorted};
 use crate::store::{Hit, Store, chunk_id, question_filter};
 use crate::{Error, terms};
@@ -179,6 +182,33 @@ impl Search {
         Ok((without_copies(best_of(hits)), all.into_iter().all(|is_all| is_all)))
     }
 
+    async fn chunks_of(
+        &self,
+        scope: &Scope,
+        document: &DocumentId,
+        page: u32,
+    ) -> Result<Vec<Passage>, Error> {
+        let mut question = Question::new("");
+        question.documents = vec![document.clone()];
+        let (Some(dataset), Some(filter)) = (self.store.pinned().await?, question_filter(scope, &question))
+        else {
+            return Ok(Vec::new());
+        };
+        let mut passages: Vec<Passage> = Store::of_page(&dataset, &filter, page).await?;
+        passages.sort_by_key(|passage| passage.chunks);
+        Ok(passages)
+    }
+
+    async fn nearest(&self, scope: &Scope, text: &str) -> Result<Option<f32>, Error> {
+        let filter = question_filter(scope, &Question::new(""));
+        let (Some(dataset), Some(filter)) = (self.store.pinned().await?, filter) else { return Ok(None) };
+        let caller = Caller::chat(scope.tenant().clone());
+        let vectors = self.embedder.embed(&caller, Purpose::Query, &[text]).await?;
+        let Some(vector) = vectors.get(0) else { return Ok(None) };
+        let hits = Store::by_meaning(&dataset, &filter, vector, 1).await?;
+        Ok(hits.first().map(|hit| 1.0 - hit.passage.score))
+    }
+
     async fn evidence(&self, scope: &Scope, question: &Question) -> Result<Evidence, Error> {
         let (Some(dataset), Some(filter)) = (self.store.pinned().await?, question_filter(scope, question))
         else {
@@ -206,9 +236,41 @@ impl Search {
 #[async_trait]
 impl Index for Search {
     async fn retrieve(&self, scope: &Scope, question: &Question) -> Result<Evidence, EvidenceError> {
-        let found = self.evidence(scope, question).await;
-        found.map_err(|error| EvidenceError { may_pass: error.may_pass(), message: error.to_string() })
+        self.evidence(scope, question).await.map_err(told)
     }
+
+    async fn page(
+        &self,
+        scope: &Scope,
+        document: &DocumentId,
+        page: u32,
+    ) -> Result<Vec<Passage>, EvidenceError> {
+        self.chunks_of(scope, document, page).await.map_err(told)
+    }
+
+    async fn distance(&self, scope: &Scope, text: &str) -> Result<Option<f32>, EvidenceError> {
+        self.nearest(scope, text).await.map_err(told)
+    }
+
+    async fn documents(&self, scope: &Scope, most: usize) -> Result<Vec<DocumentName>, EvidenceError> {
+        let documents = self.store.documents(scope).await.map_err(told)?;
+        let ready = documents.into_iter().filter(|document| document.status == Status::Ready);
+        let mut named: Vec<DocumentName> = ready
+            .map(|document| DocumentName {
+                id: document.id,
+                title: document.title,
+                source: document.source,
+                kind: document.kind,
+            })
+            .collect();
+        named.sort_by(|one, other| one.title.cmp(&other.title));
+        named.truncate(most);
+        Ok(named)
+    }
+}
+
+fn told(error: Error) -> EvidenceError {
+    EvidenceError { may_pass: error.may_pass(), message: error.to_string() }
 }
 
 /// The best of each text; copies say nothing new.
@@ -276,7 +338,6 @@ fn with_neighbours(hits: Vec<Hit>, around: &HashMap<String, Passage>, neighbours
             // It is cited where the hit stands.
             passage.page = anchor.page;
             passage.path.clone_from(&anchor.path);
-            passage.places.clone_from(&anchor.places);
             passage.score = anchor.score;
             passages.push(passage);
         }
@@ -292,12 +353,24 @@ fn joined(chunks: Vec<Passage>) -> Option<Passage> {
         let rest = without_shared(&passage.text, &next.text);
         if !rest.is_empty() {
             passage.text.push('\n');
+            let (shared, begins) = (next.text.len() - rest.len(), passage.text.len());
+            passage.places.extend(places_from(&next.places, shared, begins));
             passage.text.push_str(rest);
         }
         passage.chunks.1 = next.chunks.1;
         passage.score = passage.score.max(next.score);
     }
     Some(passage)
+}
+
+/// The places of what a text says from `shared` on, when that stands from `begins` on in another.
+fn places_from(places: &[Place], shared: usize, begins: usize) -> impl Iterator<Item = Place> {
+    let ends = places.iter().skip(1).map(|next| next.at as usize).chain([usize::MAX]);
+    let kept = places.iter().zip(ends).filter(move |(_, end)| *end > shared);
+    kept.map(move |(place, _)| {
+        let at = begins + (place.at as usize).saturating_sub(shared);
+        Place { at: u32::try_from(at).unwrap_or(u32::MAX), ..*place }
+    })
 }
 
 /// What a text adds to the one before it: not the overlap of prose, not the repeated header of a table.

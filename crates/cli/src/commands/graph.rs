@@ -3,23 +3,22 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::Context;
-
-use crate::nearest::hint;
+use crate::assistants::{all, drawn};
+use crate::config::Config;
 use crate::rehearsal;
 
 /// Draws an assistant's graph, or lists the assistants.
-pub(super) fn run(name: Option<&str>) -> anyhow::Result<ExitCode> {
-    let (assistants, mut out) = (rehearsal::assistants()?, std::io::stdout().lock());
-    let Some(name) = name else {
-        for name in assistants.names() {
-            writeln!(out, "{name}")?;
+pub(super) fn run(config: &Config, name: Option<&str>) -> anyhow::Result<ExitCode> {
+    let mut out = std::io::stdout().lock();
+    match name {
+        None => {
+            for (name, ..) in all(config)? {
+                writeln!(out, "{name}")?;
+            }
+            writeln!(out, "{}", rehearsal::NAME)?;
         }
-        return Ok(ExitCode::SUCCESS);
-    };
-    let assistant = assistants
-        .get(name)
-        .with_context(|| format!("there is no assistant `{name}`; {}", hint(name, assistants.names())))?;
-    write!(out, "{}", assistant.program.shape().mermaid())?;
+        Some(rehearsal::NAME) => write!(out, "{}", rehearsal::assistant()?.program.shape().mermaid())?,
+        Some(name) => write!(out, "{}", drawn(config, name)?.shape().mermaid())?,
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,8 +7,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail};
 use futures_util::StreamExt;
+use ibid_assistants::definition::{Definition, RemoteDocument};
 use ibid_core::model::Caller;
-use ibid_core::{Message, RunId};
+use ibid_core::{Corpus, Message, RunId};
 use ibid_engine::{Assistant, Engine, LocalEngine, MessageWindow, Turn};
 use ibid_graph::Kind;
 use ibid_knowledge::{ChunkSize, Ingestion, Job, Outcome, Settings, Store, Summary};
@@ -17,11 +18,13 @@ use tokio::sync::watch;
 
 use super::{printable, runtime, scope};
 use crate::arguments::Ingest;
-use crate::config::Config;
+use crate::config::{Config, IngestConfig};
 use crate::library::{Library, thread_of};
 
 /// The name of the program that loads.
 const PROGRAM: &str = "ingestion";
+/// Where documents go that nobody says otherwise of.
+const CORPUS: &str = "documents";
 /// After so many documents the indexes are brought up to date.
 const BETWEEN_UPKEEP: usize = 64;
 /// How a program ends that was interrupted.
@@ -31,7 +34,13 @@ const KNOWN: [&str; 6] = ["pdf", "md", "markdown", "html", "htm", "txt"];
 
 /// Loads everything, and shows what came of it.
 pub(super) fn run(config: &Config, ingest: &Ingest) -> anyhow::Result<ExitCode> {
-    let sources = sources(&ingest.sources)?;
+    let assistant =
+        ingest.assistant.as_deref().map(|name| crate::assistants::find(config, name)).transpose()?;
+    let definition = assistant.map(|assistant| assistant.definition).unwrap_or_default();
+    let mut sources = sources(&ingest.sources)?;
+    if ingest.sources.is_empty() {
+        sources.extend(definition.documents.iter().map(Source::named));
+    }
     if sources.is_empty() {
         bail!("there is nothing to load: no PDF, Markdown, HTML or text file was found");
     }
@@ -40,7 +49,8 @@ pub(super) fn run(config: &Config, ingest: &Ingest) -> anyhow::Result<ExitCode> 
     }
     runtime()?.block_on(async {
         let library = Library::open(config, &Caller::ingestion(scope().tenant().clone())).await?;
-        let ingestion = library.ingestion()?;
+        let ingestion =
+            library.ingestion(definition.documents.iter().map(|document| document.url.as_str()))?;
         let program = ingestion.program()?;
         let assistants = [(PROGRAM.to_owned(), Assistant::new(program))].into_iter().collect();
         // Before anything is begun that a stop would have to end.
@@ -51,6 +61,8 @@ pub(super) fn run(config: &Config, ingest: &Ingest) -> anyhow::Result<ExitCode> 
         let loader = Loader {
             config,
             ingest,
+            corpus: corpus(ingest, &definition)?,
+            types: if definition.types.is_empty() { &config.ingest.types } else { &definition.types },
             store: &library.store,
             ingestion: &ingestion,
             engine: &engine,
@@ -84,6 +96,26 @@ struct Source {
     place: String,
     /// Its URL, or its path in the folder that was given, or its file name.
     key: String,
+    /// What an assistant knows of it.
+    known: Option<RemoteDocument>,
+}
+
+impl Source {
+    fn at(place: String, key: String) -> Self {
+        Self { place, key, known: None }
+    }
+
+    fn named(document: &RemoteDocument) -> Self {
+        Self { place: document.url.clone(), key: document.key.clone(), known: Some(document.clone()) }
+    }
+}
+
+/// Where documents go: where it is said, else where the assistant looks, else `documents`.
+fn corpus(ingest: &Ingest, definition: &Definition) -> anyhow::Result<Corpus> {
+    match (&ingest.corpus, definition.corpora.first()) {
+        (Some(corpus), _) | (None, Some(corpus)) => Ok(corpus.clone()),
+        (None, None) => Ok(CORPUS.parse()?),
+    }
 }
 
 /// Files and URLs, folders opened.
@@ -91,7 +123,7 @@ fn sources(given: &[String]) -> anyhow::Result<Vec<Source>> {
     let mut sources: Vec<Source> = Vec::new();
     for place in given {
         if is_url(place) {
-            sources.push(Source { place: place.clone(), key: place.clone() });
+            sources.push(Source::at(place.clone(), place.clone()));
             continue;
         }
         let path = Path::new(place);
@@ -107,7 +139,7 @@ fn sources(given: &[String]) -> anyhow::Result<Vec<Source>> {
         }
         for file in files {
             let key = file.strip_prefix(root).unwrap_or(&file).to_string_lossy().into_owned();
-            sources.push(Source { place: file.to_string_lossy().into_owned(), key });
+            sources.push(Source::at(file.to_string_lossy().into_owned(), key));
         }
     }
     let mut seen = HashSet::new();
@@ -154,6 +186,8 @@ fn bars(json: bool) -> MultiProgress {
 struct Loader<'a> {
     config: &'a Config,
     ingest: &'a Ingest,
+    corpus: Corpus,
+    types: &'a [String],
     store: &'a Store,
     ingestion: &'a Ingestion,
     engine: &'a LocalEngine,
@@ -288,17 +322,17 @@ impl Loader<'_> {
     }
 
     /// What is to be done, if it may be, and with which content, if it is here.
-    async fn job(&self, Source { place, key }: &Source) -> anyhow::Result<(Job, Option<Vec<u8>>)> {
+    async fn job(&self, Source { place, key, known }: &Source) -> anyhow::Result<(Job, Option<Vec<u8>>)> {
         let name = key.rsplit('/').next().unwrap_or(key);
         let config = &self.config.ingest;
         let mut job = Job {
             tenant: scope().tenant().clone(),
-            corpus: self.ingest.corpus.clone(),
+            corpus: self.corpus.clone(),
             key: key.clone(),
-            source: key.clone(),
+            source: if known.is_some() { place.clone() } else { key.clone() },
             version: None,
             settings: Settings {
-                kind: self.ingest.kind.clone().unwrap_or_else(|| config.kind_of(name)),
+                kind: self.ingest.kind.clone().unwrap_or_else(|| IngestConfig::kind_by(self.types, name)),
                 title: self.ingest.title.clone(),
                 language: self.ingest.language.clone(),
                 labels: self.ingest.label.iter().cloned().collect(),
@@ -306,6 +340,14 @@ impl Loader<'_> {
                 least_characters: config.least_characters,
             },
         };
+        if let Some(known) = known {
+            let settings = &mut job.settings;
+            settings.kind.clone_from(&known.kind);
+            settings.title = Some(known.title.clone());
+            settings.language = Some(known.language.clone());
+            settings.size.characters = known.chunk_characters.unwrap_or(settings.size.characters);
+            settings.size.overlap = known.chunk_overlap.unwrap_or(settings.size.overlap);
+        }
         self.ingestion.permit(&scope().holding(self.ingest.label.iter().cloned()), &job).await?;
         if !is_url(place) {
             let unread = || format!("{place} cannot be read");

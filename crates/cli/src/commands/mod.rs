@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod ask;
+mod assistants;
 mod config;
 mod doctor;
 mod documents;
@@ -27,7 +28,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let global = &arguments.global;
     match arguments.command {
         Command::Ask(ask) => ask::run(&load(global)?.config, &ask),
-        Command::Graph { name } => graph::run(name.as_deref()),
+        Command::Assistants(command) => assistants::run(&load(global)?.config, &command),
+        Command::Graph { name } => graph::run(&load(global)?.config, name.as_deref()),
         Command::Threads(command) => threads::run(&load(global)?.config, &command),
         Command::Ingest(ingest) => ingest::run(&load(global)?.config, &ingest),
         Command::Documents(command) => documents::run(&load(global)?.config, &command),

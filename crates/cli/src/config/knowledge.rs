@@ -107,10 +107,10 @@ fn types<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
 }
 
 impl IngestConfig {
-    /// The type of a document, by its file name.
-    pub(crate) fn kind_of(&self, name: &str) -> String {
+    /// The type of a document, by its file name and a table.
+    pub(crate) fn kind_by(types: &[String], name: &str) -> String {
         let name = name.to_lowercase();
-        let rows = self.types.iter().filter_map(|row| row.split_once('='));
+        let rows = types.iter().filter_map(|row| row.split_once('='));
         let fits = |words: &str| words.split_whitespace().any(|word| name.contains(&word.to_lowercase()));
         let found = rows.into_iter().find(|(words, _)| fits(words)).map(|(_, kind)| kind.trim().to_owned());
         found.unwrap_or_else(|| "general".to_owned())
@@ -124,9 +124,9 @@ mod tests {
     #[test]
     fn the_name_of_a_file_tells_its_type() {
         let config = IngestConfig::default();
-        assert_eq!(config.kind_of("Chapter_85.pdf"), "hts_schedule");
-        assert_eq!(config.kind_of("Tariff_List_09.17.18.pdf"), "section301_tariff");
-        assert_eq!(config.kind_of("FDA-lasers.html"), "agency_regulation");
-        assert_eq!(config.kind_of("handbook.pdf"), "general");
+        assert_eq!(IngestConfig::kind_by(&config.types, "Chapter_85.pdf"), "hts_schedule");
+        assert_eq!(IngestConfig::kind_by(&config.types, "Tariff_List_09.17.18.pdf"), "section301_tariff");
+        assert_eq!(IngestConfig::kind_by(&config.types, "FDA-lasers.html"), "agency_regulation");
+        assert_eq!(IngestConfig::kind_by(&config.types, "handbook.pdf"), "general");
     }
 }

@@ -6,6 +6,7 @@ mod known;
 mod layers;
 mod models;
 mod reference;
+mod tools;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,11 +16,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use duration::Span;
-use knowledge::{IngestConfig, StoreConfig};
+pub(crate) use knowledge::IngestConfig;
+use knowledge::StoreConfig;
 pub(crate) use layers::{Loaded, load};
 use models::{BudgetConfig, EmbeddingConfig, OnnxConfig, PullConfig, RerankConfig};
 pub(crate) use models::{KNOWN, ModelConfig, ProviderConfig};
 pub(crate) use reference::reference;
+use tools::ToolsConfig;
 
 /// Everything that can be set. Each field says what it is for; the reference is made from this.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,6 +50,10 @@ pub(crate) struct Config {
     pub(crate) store: StoreConfig,
     /// How documents are read and loaded.
     pub(crate) ingest: IngestConfig,
+    /// The folder with assistants of your own.
+    pub(crate) assistants: PathBuf,
+    /// Tools that ask services elsewhere.
+    pub(crate) tools: ToolsConfig,
 }
 
 /// How turns are run.
@@ -80,6 +87,8 @@ impl Default for Config {
             budget: BudgetConfig::default(),
             store: StoreConfig::default(),
             ingest: IngestConfig::default(),
+            assistants: PathBuf::from("assistants"),
+            tools: ToolsConfig::default(),
         }
     }
 }

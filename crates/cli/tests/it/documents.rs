@@ -15,7 +15,7 @@ use super::{ibid, printed, refused, run};
 const MODEL: (&str, usize) = ("use-multilingual", 512);
 
 /// A folder with a configuration in which everything runs here.
-fn folder() -> tempfile::TempDir {
+pub(crate) fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let models = RealModels::find();
     let config = format!(

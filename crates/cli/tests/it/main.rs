@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod assistants;
 mod documents;
 mod models;
 
@@ -53,8 +54,14 @@ fn help_says_what_there_is() {
 #[test]
 fn a_graph_is_drawn_and_a_wrong_name_is_met_with_the_nearest() {
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(printed(&run(folder.path(), &["graph"])), "rehearsal\n");
+    let all = "default\nfintech\npolicy-desk\ntrade-compliance\nrehearsal\n";
+    assert_eq!(printed(&run(folder.path(), &["graph"])), all);
     insta::assert_snapshot!(printed(&run(folder.path(), &["graph", "rehearsal"])));
+    insta::assert_snapshot!(
+        "graph_of_trade_compliance",
+        printed(&run(folder.path(), &["graph", "trade-compliance"]))
+    );
+    insta::assert_snapshot!("graph_of_policy_desk", printed(&run(folder.path(), &["graph", "policy-desk"])));
     refused(&run(folder.path(), &["graph", "rehersal"]), 1, "did you mean `rehearsal`?");
 }
 
@@ -65,7 +72,8 @@ fn a_conversation_is_asked_listed_shown_and_deleted() {
     assert!(printed(&run(folder, &["threads", "list"])).contains("No conversations yet"));
     refused(&run(folder, &["threads", "show", THREAD]), 1, "there is no thread");
 
-    let asked = printed(&run(folder, &["ask", "--thread", THREAD, "What is the rate for lamps?"]));
+    let asked =
+        printed(&run(folder, &["ask", "--thread", THREAD, "rehearsal", "What is the rate for lamps?"]));
     assert_eq!(asked, "What is the rate for lamps?\n");
     let listed = printed(&run(folder, &["threads", "list", "--json"]));
     let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
@@ -84,7 +92,8 @@ fn a_killed_answer_is_finished_by_the_next_process() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let long = "one two three four five six seven eight nine ten eleven";
-    let mut asking = ibid(folder, &["ask", "--thread", THREAD, long]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut asking =
+        ibid(folder, &["ask", "--thread", THREAD, "rehearsal", long]).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(asking.stderr.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("answering")));
     asking.kill().unwrap();
@@ -130,5 +139,5 @@ fn doctor_finds_what_is_wrong_and_says_what_helps() {
     assert_eq!(doctor.status.code(), Some(1));
     let told = String::from_utf8_lossy(&doctor.stdout).into_owned();
     assert!(told.contains("WRONG  engine file") && told.contains("help: "), "{told}");
-    refused(&run(folder, &["ask", "hello"]), 1, "so nothing was asked");
+    refused(&run(folder, &["ask", "rehearsal", "hello"]), 1, "so nothing was asked");
 }

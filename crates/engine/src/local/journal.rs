@@ -150,6 +150,7 @@ mod tests {
                     graph: "",
                     version: "",
                     options: "",
+                    scope: "",
                     idempotency: None,
                 };
                 enqueue(connection, &new, None, false)

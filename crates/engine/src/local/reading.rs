@@ -70,6 +70,7 @@ pub(super) fn read_turn(
     let input = TurnInput {
         thread: row.thread,
         run: row.id,
+        scope: serde_json::from_str(&row.scope).map_err(StoreError::damaged)?,
         history: read(row.history_from, row.history_to)?,
         messages: read(row.history_to, row.input_to)?,
         options: serde_json::from_str(&row.options).map_err(StoreError::damaged)?,

@@ -34,6 +34,7 @@ impl LocalEngine {
         let window = self.0.assistants.window(&turn.assistant);
         let messages = encode_all(&turn.messages)?;
         let options = encode(&turn.options)?;
+        let seen = encode(&scope)?;
         let turn = Arc::new(turn);
         let (asked, whose) = (turn.clone(), scope.clone());
         let place = move |connection: &Connection| {
@@ -43,17 +44,19 @@ impl LocalEngine {
                 graph: &asked.assistant,
                 version: &version,
                 options: &options,
+                scope: &seen,
                 idempotency: asked.idempotency_key.as_deref(),
             };
             place(connection, &whose, &asked, new, &messages, window)
         };
         let engine = self.clone();
-        let then = move |placed| engine.follow_up(run, &turn, scope.tenant().clone(), placed);
+        let then = move |placed| engine.follow_up(run, &turn, scope, placed);
         self.writer()?.write_then(Batch::default(), place, then).await?
     }
 
     /// Does what follows from a turn's place, once that is safe.
-    fn follow_up(&self, run: RunId, turn: &Turn, tenant: Tenant, placed: Placed) -> Result<Submitted, Error> {
+    fn follow_up(&self, run: RunId, turn: &Turn, scope: Scope, placed: Placed) -> Result<Submitted, Error> {
+        let tenant = scope.tenant().clone();
         match placed {
             Placed::UnknownThread => return Err(Error::UnknownThread(turn.thread)),
             Placed::Busy(run) => return Err(Error::Busy(run)),
@@ -70,7 +73,7 @@ impl LocalEngine {
             Placed::Started { key, thread_key, history } => {
                 let live = self.watch(run, tenant, key, 0);
                 let (messages, options) = (turn.messages.clone(), turn.options.clone());
-                let input = Input::Here { messages, options, history };
+                let input = Input::Here { scope, messages, options, history };
                 let (thread, assistant) = (turn.thread, turn.assistant.clone());
                 self.take_up(Started { key, run, thread_key, thread, assistant, input, left: false }, live);
             }

@@ -91,10 +91,11 @@ impl LocalEngine {
     async fn prepare(&self, turn: &mut Started, live: &LiveRun) -> Result<(TurnCourse, LocalJournal), Error> {
         let program = &self.assistant(&turn.assistant)?.program;
         match &mut turn.input {
-            Input::Here { messages, options, history } => {
+            Input::Here { scope, messages, options, history } => {
                 let input = TurnInput {
                     thread: turn.thread,
                     run: turn.run,
+                    scope: scope.clone(),
                     history: self.history(turn.thread_key, history.clone()).await?,
                     messages: std::mem::take(messages),
                     options: std::mem::take(options),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ibid_core::{Message, RunId, ThreadId};
+use ibid_core::{Message, RunId, Scope, ThreadId};
 use serde_json::{Map, Value};
 
 use super::journal::Unsettled;
@@ -23,7 +23,7 @@ pub(super) struct Started {
 /// Where the input of a turn is.
 pub(super) enum Input {
     /// Here, except for the history.
-    Here { messages: Vec<Message>, options: Map<String, Value>, history: Range<i64> },
+    Here { scope: Scope, messages: Vec<Message>, options: Map<String, Value>, history: Range<i64> },
     /// In the file, perhaps with steps.
     Stored(Box<RunRow>),
 }

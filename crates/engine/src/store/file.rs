@@ -71,9 +71,10 @@ impl StoreError {
 
 /// Migrations in their order; the schema version is how many have been applied. Never edit one that
 /// was released: add another.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     include_str!("../../migrations/0001_threads_and_runs.sql"),
     include_str!("../../migrations/0002_spending.sql"),
+    include_str!("../../migrations/0003_scope.sql"),
 ];
 
 /// How long to wait for another process that holds the file.
@@ -140,6 +141,11 @@ pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     let found = schema_of(&connection)?;
     check_owner(&connection, path, found)?;
+    if found < schema_version() {
+        // Whoever only looks may be the first to come after an upgrade.
+        let _lock = Lock::take(path)?;
+        drop(open_for_writing(path)?);
+    }
     connection.pragma_update(None, "cache_size", -2 * 1024)?;
     keep_statements(&connection)?;
     Ok(connection)

@@ -52,12 +52,14 @@ pub(crate) struct RunRow {
     pub(crate) created_ms: i64,
     pub(crate) ended_ms: Option<i64>,
     pub(crate) kept: bool,
+    pub(crate) scope: String,
 }
 
 /// The columns of [`RunRow`], with the thread's id, for `runs JOIN threads`.
 pub(super) const RUN_COLUMNS: &str = "runs.key, runs.id, runs.thread, threads.id, graph, version, status, options, \
      stopping, history_from, history_to, input_to, question, asked_step, answer, error, \
-     runs.created_ms, ended_ms, kept";
+     runs.created_ms, ended_ms, kept, \
+     coalesce(scope, json_object('tenant', tenant, 'corpora', NULL, 'labels', json_array()))";
 
 impl RunRow {
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -85,6 +87,7 @@ impl RunRow {
             created_ms: row.get(16)?,
             ended_ms: row.get(17)?,
             kept: row.get(18)?,
+            scope: row.get(19)?,
         })
     }
 
@@ -114,6 +117,7 @@ pub(crate) struct NewRun<'a> {
     pub(crate) graph: &'a str,
     pub(crate) version: &'a str,
     pub(crate) options: &'a str,
+    pub(crate) scope: &'a str,
     pub(crate) idempotency: Option<&'a str>,
 }
 

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::file::StoreError;
 use super::journal::{copy_steps, forget_steps};
-use super::rows::{NewRun, RUN_COLUMNS, RunRow, Stopping, now_ms};
+use super::rows::{NewRun, RUN_COLUMNS, RunRow, Stopping, encode, now_ms};
 use super::threads::{append_messages, copy_messages, create_thread, forget_messages};
 use crate::nouns::RunStatus;
 
@@ -106,8 +106,8 @@ pub(crate) fn enqueue(
         let sql = "SELECT coalesce(max(place), 0) + 1 FROM runs WHERE thread = ?1";
         connection.prepare_cached(sql)?.query_row([run.thread_key], |row| row.get(0))?
     };
-    let sql = "INSERT INTO runs (id, thread, graph, version, status, place, options, input, idempotency, created_ms)
-               VALUES (?1, ?2, ?3, ?4, 'queued', ?5, ?6, ?7, ?8, ?9)";
+    let sql = "INSERT INTO runs (id, thread, graph, version, status, place, options, input, idempotency, created_ms,
+               scope) VALUES (?1, ?2, ?3, ?4, 'queued', ?5, ?6, ?7, ?8, ?9, ?10)";
     let input = input.map(|messages| format!("[{}]", messages.join(",")));
     let values = params![
         run.id.as_bytes(),
@@ -118,7 +118,8 @@ pub(crate) fn enqueue(
         run.options,
         input,
         run.idempotency,
-        now_ms()
+        now_ms(),
+        run.scope
     ];
     Ok(connection.prepare_cached(sql)?.insert(values)?)
 }
@@ -224,6 +225,7 @@ pub(crate) fn fork(
         graph: &of.graph,
         version: &of.version,
         options: &of.options,
+        scope: &encode(scope)?,
         idempotency: None,
     };
     let key = enqueue(connection, &new, None, false)?;

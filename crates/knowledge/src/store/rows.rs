@@ -115,9 +115,8 @@ pub(crate) fn chunk_rows(
     let numbers = 0..u32::try_from(count).unwrap_or(u32::MAX);
     let ids = numbers.clone().map(|chunk| chunk_id(&id, chunk));
     let places = |chunk: &Chunk| {
-        let sides: Vec<[f32; 4]> =
-            chunk.places.iter().map(|place| [place.left, place.top, place.right, place.bottom]).collect();
-        serde_json::to_string(&sides).unwrap_or_default()
+        let places: Vec<_> = chunk.places.iter().map(|place| (place.sides, place.at)).collect();
+        serde_json::to_string(&places).unwrap_or_default()
     };
     let size = i32::try_from(dimensions).unwrap_or(i32::MAX);
     let item = Arc::new(Field::new("item", DataType::Float32, true));
@@ -214,7 +213,7 @@ pub(crate) fn hits(batch: &RecordBatch, score: Option<&str>) -> Result<Vec<Hit>,
     for row in 0..batch.num_rows() {
         let damaged =
             |error: &dyn std::fmt::Display| Error::Damaged(format!("a row cannot be read: {error}"));
-        let sides: Vec<[f32; 4]> =
+        let places: Vec<([f32; 4], u32)> =
             serde_json::from_str(places.value(row)).map_err(|error| damaged(&error))?;
         hits.push(Hit {
             passage: Passage {
@@ -229,7 +228,7 @@ pub(crate) fn hits(batch: &RecordBatch, score: Option<&str>) -> Result<Vec<Hit>,
                 chunks: (chunk.value(row), chunk.value(row)),
                 path: serde_json::from_str(path.value(row)).map_err(|error| damaged(&error))?,
                 text: text.value(row).to_owned(),
-                places: sides.into_iter().map(|sides| Place { sides }).collect(),
+                places: places.into_iter().map(|(sides, at)| Place { sides, at }).collect(),
                 score: scores.map_or(0.0, |scores| scores.value(row)),
             },
             digest: digest.value(row).to_owned(),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::Float32Array;
+use ibid_core::evidence::Passage;
 use lance::dataset::Dataset;
 use lance_index::scalar::FullTextSearchQuery;
 use lance_index::scalar::inverted::query::MatchQuery;
@@ -63,6 +64,18 @@ impl Store {
             hit.passage.score = 1.0 - hit.passage.score;
         }
         Ok(hits)
+    }
+
+    /// The chunks of a page, of those that the filter lets through.
+    pub(crate) async fn of_page(
+        dataset: &Arc<Dataset>,
+        filter: &str,
+        page: u32,
+    ) -> Result<Vec<Passage>, Error> {
+        let mut scan = dataset.scan();
+        scan.filter(&format!("{filter} AND page = {page}"))?.project(&PASSAGE)?;
+        let hits = rows::hits(&scan.try_into_batch().await?, None)?;
+        Ok(hits.into_iter().map(|hit| hit.passage).collect())
     }
 
     /// Chunks by their names, of those that the filter lets through.

@@ -1,0 +1,323 @@
+//! `assistant.toml`: what can be set of an assistant.
+
+use ibid_core::Corpus;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::format::Format;
+use crate::guard::Policy;
+
+/// What an assistant is. Every field has a default; a folder with an empty `assistant.toml` is an assistant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Definition {
+    /// What it is called where people choose.
+    pub title: String,
+    /// What it is for, in a sentence.
+    pub description: String,
+    /// What it says first.
+    pub greeting: String,
+    /// Questions that show what it can do.
+    pub examples: Vec<String>,
+    /// The sets of documents that it answers from; empty means all that whoever asks may see.
+    #[schemars(with = "Vec<String>")]
+    pub corpora: Vec<Corpus>,
+    /// The ways in which it can answer; the first one unless asked otherwise.
+    pub modes: Vec<Mode>,
+    /// The forms in which it can answer; the first one unless asked otherwise.
+    pub formats: Vec<Format>,
+    /// What is done about statements that the documents do not bear out.
+    pub guard: Policy,
+    /// The models that it uses, by their names in ibid.toml.
+    pub models: Models,
+    /// How it looks for what documents say.
+    pub retrieval: Retrieval,
+    /// How the graph `adaptive` tells chat from questions.
+    pub routing: Routing,
+    /// How far a turn may go.
+    pub limits: Limits,
+    /// The tools that the graph `agentic` may use.
+    pub tools: Vec<String>,
+    /// Servers that speak the Model Context Protocol and whose tools it may use as well.
+    pub mcp: Vec<McpServer>,
+    /// Which words in a file name tell its type, such as "chapter hts = hts_schedule"; the first row that fits.
+    pub types: Vec<String>,
+    /// Documents that are fetched from elsewhere.
+    pub documents: Vec<RemoteDocument>,
+}
+
+/// The kinds of graphs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GraphKind {
+    /// Condense the question, retrieve, answer.
+    Conversational,
+    /// Plan, call tools, answer.
+    Agentic,
+    /// Find out what is wanted, retrieve if need be, answer.
+    Adaptive,
+}
+
+/// What a person wants, where that is not left to the router.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Intent {
+    /// To talk.
+    Chat,
+    /// An answer from the documents.
+    Rag,
+}
+
+/// A way to answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Mode {
+    /// What it is called.
+    pub name: String,
+    /// On which graph.
+    pub graph: GraphKind,
+    /// For `adaptive`: what is wanted, without asking the router.
+    #[serde(default)]
+    pub intent: Option<Intent>,
+}
+
+impl Mode {
+    fn new(name: &str, graph: GraphKind, intent: Option<Intent>) -> Self {
+        Self { name: name.to_owned(), graph, intent }
+    }
+}
+
+/// The models of an assistant. Without a name, `answer` is the model of that name, or else the only one that is
+/// configured; `small` is the model of that name, or else the one that answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Models {
+    /// The one that answers.
+    pub answer: Option<String>,
+    /// The one that condenses, routes, rewrites and plans.
+    pub small: Option<String>,
+}
+
+/// How passages are looked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Retrieval {
+    /// How many passages.
+    pub top: usize,
+    /// How many chunks before and after each.
+    pub neighbours: u32,
+    /// Only documents of these types; empty means all.
+    pub types: Vec<String>,
+    /// Whether a reranker, if there is one, has the last word.
+    pub rerank: bool,
+}
+
+impl Default for Retrieval {
+    fn default() -> Self {
+        Self { top: 5, neighbours: 1, types: Vec::new(), rerank: true }
+    }
+}
+
+/// How chat is told from questions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Routing {
+    /// A message that is farther than this from every passage is chat (the distance is 0 for the same, 2 for the
+    /// opposite).
+    pub distance: f32,
+}
+
+impl Default for Routing {
+    fn default() -> Self {
+        Self { distance: 0.8 }
+    }
+}
+
+/// How far a turn may go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// How many earlier messages a turn begins with.
+    pub history_messages: usize,
+    /// How many tokens of them a model is shown.
+    pub history_tokens: usize,
+    /// How many tokens an answer may have; as the model is configured if not set.
+    pub answer_tokens: Option<usize>,
+    /// How many rounds of tools.
+    pub rounds: u32,
+    /// How many tools are called in one round.
+    pub calls: usize,
+    /// How many tokens the rounds of tools may take; after that the answer is written.
+    pub tokens: u64,
+    /// How many seconds the rounds of tools may take; after that the answer is written.
+    pub seconds: u64,
+    /// How many seconds one tool may take.
+    pub tool_seconds: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            history_messages: 20,
+            history_tokens: 2000,
+            answer_tokens: None,
+            rounds: 5,
+            calls: 8,
+            tokens: 100_000,
+            seconds: 300,
+            tool_seconds: 60,
+        }
+    }
+}
+
+/// A server that speaks the Model Context Protocol: a command that is run here, or an address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct McpServer {
+    /// What it is called in the names of its tools.
+    pub name: String,
+    /// The command that runs it, with its arguments.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// Its address.
+    #[serde(default)]
+    pub url: Option<String>,
+    /// Which of its tools; empty means all.
+    #[serde(default)]
+    pub tools: Vec<String>,
+}
+
+/// A document that is fetched from elsewhere, with what is known of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RemoteDocument {
+    /// What tells it apart in its corpus.
+    pub key: String,
+    /// Its address.
+    pub url: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its title.
+    pub title: String,
+    /// Its language, such as es.
+    pub language: String,
+    /// The most characters of a chunk.
+    #[serde(default)]
+    pub chunk_characters: Option<usize>,
+    /// How many characters two neighbouring chunks share.
+    #[serde(default)]
+    pub chunk_overlap: Option<usize>,
+}
+
+impl Default for Definition {
+    fn default() -> Self {
+        Self {
+            title: String::new(),
+            description: String::new(),
+            greeting: String::new(),
+            examples: Vec::new(),
+            corpora: Vec::new(),
+            modes: vec![
+                Mode::new("auto", GraphKind::Adaptive, None),
+                Mode::new("rag", GraphKind::Adaptive, Some(Intent::Rag)),
+                Mode::new("chat", GraphKind::Adaptive, Some(Intent::Chat)),
+            ],
+            formats: vec![Format::Text, Format::Structured],
+            guard: Policy::default(),
+            models: Models::default(),
+            retrieval: Retrieval::default(),
+            routing: Routing::default(),
+            limits: Limits::default(),
+            tools: Vec::new(),
+            mcp: Vec::new(),
+            types: Vec::new(),
+            documents: Vec::new(),
+        }
+    }
+}
+
+impl Definition {
+    /// The mode of a name; without a name, the first.
+    ///
+    /// # Errors
+    /// Names those that there are.
+    pub fn mode(&self, name: Option<&str>) -> Result<&Mode, String> {
+        let found = match name {
+            Some(name) => self.modes.iter().find(|mode| mode.name == name),
+            None => self.modes.first(),
+        };
+        let names = || self.modes.iter().map(|mode| mode.name.as_str()).collect::<Vec<_>>().join(", ");
+        found.ok_or_else(|| format!("there is no mode `{}`; there are {}", name.unwrap_or_default(), names()))
+    }
+
+    /// The form of a name; without a name, the first.
+    ///
+    /// # Errors
+    /// Names those that there are.
+    pub fn format(&self, name: Option<&str>) -> Result<Format, String> {
+        let found = match name {
+            Some(name) => self.formats.iter().copied().find(|format| format.name() == name),
+            None => self.formats.first().copied(),
+        };
+        let names = || self.formats.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
+        found.ok_or_else(|| {
+            format!("there is no format `{}`; there are {}", name.unwrap_or_default(), names())
+        })
+    }
+
+    /// The kinds of graphs that its modes use.
+    pub fn graphs(&self) -> Vec<GraphKind> {
+        let mut kinds: Vec<GraphKind> = self.modes.iter().map(|mode| mode.graph).collect();
+        kinds.sort();
+        kinds.dedup();
+        kinds
+    }
+
+    /// What is wrong with it, in words.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if self.modes.is_empty() {
+            problems.push(
+                "`modes` is empty, so that it cannot answer; leave it out for the usual ones".to_owned(),
+            );
+        }
+        if self.formats.is_empty() {
+            problems.push("`formats` is empty; leave it out for text and structured".to_owned());
+        }
+        for (index, mode) in self.modes.iter().enumerate() {
+            if self.modes[..index].iter().any(|other| other.name == mode.name) {
+                problems.push(format!("two modes are called `{}`", mode.name));
+            }
+            if mode.intent.is_some() && mode.graph != GraphKind::Adaptive {
+                problems.push(format!("the mode `{}` has an intent, which only `adaptive` takes", mode.name));
+            }
+        }
+        let any_tools = !self.tools.is_empty() || !self.mcp.is_empty();
+        let agentic = self.graphs().contains(&GraphKind::Agentic);
+        if agentic && !any_tools {
+            problems.push("a mode is `agentic`, but there are no `tools`".to_owned());
+        }
+        if any_tools && !agentic {
+            problems.push("there are `tools`, but no mode is `agentic`".to_owned());
+        }
+        for server in &self.mcp {
+            if server.command.is_empty() == server.url.is_none() {
+                problems
+                    .push(format!("the MCP server `{}` needs either a `command` or a `url`", server.name));
+            }
+        }
+        if let Some(row) = self.types.iter().find(|row| !row.contains('=')) {
+            problems.push(format!("`{row}` in `types` has no `=` between the words and the type"));
+        }
+        for document in &self.documents {
+            if url::Url::parse(&document.url).is_err() {
+                problems.push(format!("the document `{}` has no address: {}", document.key, document.url));
+            }
+        }
+        if self.retrieval.top == 0 {
+            problems.push("`retrieval.top` is 0, so that nothing would be found".to_owned());
+        }
+        problems
+    }
+}

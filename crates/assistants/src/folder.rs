@@ -1,0 +1,104 @@
+//! An assistant is a folder: `assistant.toml` and `prompts/*.md`. Those that ship with ibid are folders too, in the
+//! binary.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::definition::Definition;
+use crate::prompts::{PromptError, Prompts};
+use crate::tools::{OF_DOCUMENTS, OF_THE_WEB};
+
+/// The file that says what an assistant is.
+pub const FILE: &str = "assistant.toml";
+/// The folder of its prompts.
+pub const PROMPTS_FOLDER: &str = "prompts";
+
+/// An assistant that was read and found to be in order.
+#[derive(Debug, Clone)]
+pub struct Assistant {
+    /// Its name: that of its folder.
+    pub name: String,
+    /// What it is.
+    pub definition: Definition,
+    /// Its prompts.
+    pub prompts: Prompts,
+}
+
+/// What is wrong with an assistant.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the assistant `{name}` cannot be used:{}", .problems.iter().map(|problem| format!("\n  {problem}")).collect::<String>())]
+pub struct InvalidAssistant {
+    /// Which one.
+    pub name: String,
+    /// Everything that is wrong, in words.
+    pub problems: Vec<String>,
+}
+
+impl Assistant {
+    /// Reads an assistant from its files: the text of `assistant.toml`, and those of its prompts by file name.
+    ///
+    /// # Errors
+    /// Names everything that is wrong.
+    pub fn read(
+        name: &str,
+        toml: &str,
+        prompts: &BTreeMap<String, String>,
+    ) -> Result<Self, InvalidAssistant> {
+        let mut problems = Vec::new();
+        if name.parse::<ibid_core::Corpus>().is_err() {
+            problems.push(format!(
+                "`{name}` cannot be its name: use letters, digits, hyphens, underscores or dots"
+            ));
+        }
+        let definition = toml::from_str::<Definition>(toml).map_err(|error| {
+            // With the line, as the parser shows it.
+            problems.push(format!("{FILE}: {}", error.to_string().trim_end().replace('\n', "\n  ")));
+        });
+        if let Ok(definition) = &definition {
+            problems.extend(definition.problems().into_iter().map(|problem| format!("{FILE}: {problem}")));
+            let known = |tool: &&String| OF_DOCUMENTS.iter().chain(&OF_THE_WEB).any(|known| known == tool);
+            for tool in definition.tools.iter().filter(|tool| !known(tool)) {
+                let names = OF_DOCUMENTS.iter().chain(&OF_THE_WEB).copied().collect::<Vec<_>>().join(", ");
+                problems.push(format!("{FILE}: there is no tool `{tool}`; there are {names}"));
+            }
+        }
+        let prompts = Prompts::new(prompts)
+            .map_err(|errors| problems.extend(errors.iter().map(PromptError::to_string)));
+        match (definition, prompts) {
+            (Ok(definition), Ok(prompts)) if problems.is_empty() => {
+                Ok(Self { name: name.to_owned(), definition, prompts })
+            }
+            _ => Err(InvalidAssistant { name: name.to_owned(), problems }),
+        }
+    }
+
+    /// Reads an assistant from its folder.
+    ///
+    /// # Errors
+    /// Names everything that is wrong.
+    pub fn load(folder: &Path) -> Result<Self, InvalidAssistant> {
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let unread = |path: &Path, error: &std::io::Error| InvalidAssistant {
+            name: name.clone(),
+            problems: vec![format!("{} cannot be read: {error}", path.display())],
+        };
+        let file = folder.join(FILE);
+        let toml = std::fs::read_to_string(&file).map_err(|error| unread(&file, &error))?;
+        let mut prompts = BTreeMap::new();
+        let inside = folder.join(PROMPTS_FOLDER);
+        if inside.is_dir() {
+            let entries = std::fs::read_dir(&inside).map_err(|error| unread(&inside, &error))?;
+            for entry in entries {
+                let path = entry.map_err(|error| unread(&inside, &error))?.path();
+                let file =
+                    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+                if file.starts_with('.') {
+                    continue;
+                }
+                let text = std::fs::read_to_string(&path).map_err(|error| unread(&path, &error))?;
+                prompts.insert(file, text);
+            }
+        }
+        Self::read(&name, &toml, &prompts)
+    }
+}

@@ -1,0 +1,358 @@
+//! The guard over what an answer says: every citation is looked up, every quotation looked for, every value compared.
+
+mod bare;
+mod marks;
+pub mod quote;
+mod values;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ibid_core::Scope;
+use ibid_core::evidence::{DocumentId, EvidenceError, Index, Passage, Place};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::format::{Cited, Written};
+use crate::source::{Origin, Source};
+pub use quote::Found;
+use quote::{Said, Spans, find};
+use values::{agree, values};
+
+/// What is done about what the guard finds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    /// It is told with the answer.
+    #[default]
+    Warn,
+    /// The model is told and writes once more; what is found then is told with the answer.
+    Repair,
+    /// The answer is withheld.
+    Block,
+}
+
+/// A citation as it is handed out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Citation {
+    /// The number of the source, as it stands in the answer.
+    pub source: u32,
+    /// Which document; for what a tool gave back, the name of the tool.
+    pub document_id: String,
+    /// Its type, or `tool`.
+    pub document_type: String,
+    /// Its title.
+    pub title: String,
+    /// The page; none for what a tool gave back.
+    pub page: Option<u32>,
+    /// The words that bear the answer out, as the source has them; what was quoted if they were not found.
+    pub snippet: String,
+    /// Whether the quotation was found.
+    pub found: Found,
+    /// Where the words stand on the page: left, top, right, bottom, in points.
+    pub boxes: Vec<[f32; 4]>,
+    /// The version of the document: the SHA-256 of its content.
+    pub version: String,
+}
+
+/// Something that the guard found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    /// What kind of thing.
+    pub kind: WarningKind,
+    /// In words.
+    pub text: String,
+}
+
+/// Kinds of warnings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WarningKind {
+    /// A source is cited that there is not. The citation is taken out.
+    UnknownSource,
+    /// A page is cited that does not have the words.
+    WrongPage,
+    /// The quoted words are not in the source.
+    QuoteNotFound,
+    /// A number, code or date of the answer is in no source that it cites.
+    ValueNotFound,
+    /// Nothing is cited.
+    NothingCited,
+    /// The model reached its limit of tokens.
+    CutOff,
+}
+
+impl Warning {
+    /// A warning in words.
+    pub fn new(kind: WarningKind, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into() }
+    }
+}
+
+/// An answer after it was looked at.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Checked {
+    /// The answer, without marks of sources that there are not.
+    pub answer: String,
+    /// What it cites.
+    pub citations: Vec<Citation>,
+    /// What is wrong with it.
+    pub warnings: Vec<Warning>,
+}
+
+/// How long a snippet may be that was chosen here.
+const SNIPPET: usize = 300;
+/// What ends sooner is an abbreviation.
+const SHORTEST_SENTENCE: usize = 24;
+
+/// Looks at an answer. `said` is what the person said: its values need no source.
+///
+/// # Errors
+/// Fails when the pages that are cited cannot be read.
+pub async fn check(
+    index: &dyn Index,
+    scope: &Scope,
+    sources: &[Source],
+    written: &Written,
+    said: &str,
+) -> Result<Checked, EvidenceError> {
+    let mut warnings = Vec::new();
+    let known: BTreeSet<u32> = sources.iter().map(|source| source.number).collect();
+    let (answer, marks) = marks::read(&written.answer, &known);
+    for number in marks.unknown.iter().chain(written.cited.iter().map(|cited| &cited.source)) {
+        if !known.contains(number) {
+            let warning = Warning::new(WarningKind::UnknownSource, format!("there is no source {number}"));
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+    }
+    // What a source is cited for: the question, and the answer without its marks.
+    let about = format!("{said}\n{}", marks::without(&written.answer));
+    let mut pages = Pages { index, scope, read: BTreeMap::new() };
+    let mut citations = Vec::new();
+    for cited in all_cited(&written.cited, marks.cited) {
+        let Some(source) = sources.iter().find(|source| source.number == cited.source) else { continue };
+        let citation = match &source.origin {
+            Origin::Tool { tool, text } => of_tool(tool, text, &cited, &about),
+            Origin::Passage(passage) => pages.of_passage(passage, &cited, &about, &mut warnings).await?,
+        };
+        if citation.found == Found::NotFound {
+            let text = format!("source {} does not say: {}", cited.source, cited.quote.trim());
+            warnings.push(Warning::new(WarningKind::QuoteNotFound, text));
+        }
+        citations.push(citation);
+    }
+    let cited: BTreeSet<u32> = citations.iter().map(|citation| citation.source).collect();
+    warnings.extend(unborne_values(&marks::without(&written.claims()), sources, &cited, said));
+    if cited.is_empty() && !sources.is_empty() {
+        warnings.push(Warning::new(WarningKind::NothingCited, "the answer cites no source"));
+    }
+    Ok(Checked { answer, citations, warnings })
+}
+
+/// What is cited in fields and in the words; who is cited with a quotation is not cited again without one.
+fn all_cited(in_fields: &[Cited], in_words: Vec<Cited>) -> Vec<Cited> {
+    let mut all: Vec<Cited> = Vec::new();
+    let quoted = |cited: &&Cited| !cited.quote.trim().is_empty();
+    for cited in in_fields.iter().chain(&in_words).filter(quoted) {
+        if !all.contains(cited) {
+            all.push(cited.clone());
+        }
+    }
+    for cited in in_fields.iter().chain(&in_words) {
+        if !all.iter().any(|other| other.source == cited.source) {
+            all.push(cited.clone());
+        }
+    }
+    all
+}
+
+fn of_tool(tool: &str, text: &str, cited: &Cited, about: &str) -> Citation {
+    let said = [Said { text, path: &[] }];
+    let (found, snippet) = match cited.quote.trim() {
+        "" => (Found::Unquoted, nearest_line(text, about).0),
+        quote => match find(quote, &said) {
+            (Found::NotFound, _) => (Found::NotFound, quote.to_owned()),
+            (found, spans) => (found, words_of(&said, &spans)),
+        },
+    };
+    Citation {
+        source: cited.source,
+        document_id: tool.to_owned(),
+        document_type: "tool".to_owned(),
+        title: tool.to_owned(),
+        page: None,
+        snippet,
+        found,
+        boxes: Vec::new(),
+        version: String::new(),
+    }
+}
+
+/// The pages that were read for one answer.
+struct Pages<'a> {
+    index: &'a dyn Index,
+    scope: &'a Scope,
+    read: BTreeMap<(DocumentId, u32), Vec<Passage>>,
+}
+
+impl Pages<'_> {
+    async fn of(&mut self, document: &DocumentId, page: u32) -> Result<&[Passage], EvidenceError> {
+        let key = (document.clone(), page);
+        if !self.read.contains_key(&key) {
+            let chunks = self.index.page(self.scope, document, page).await?;
+            self.read.insert(key.clone(), chunks);
+        }
+        Ok(self.read.get(&key).map_or(&[], Vec::as_slice))
+    }
+
+    async fn of_passage(
+        &mut self,
+        passage: &Passage,
+        cited: &Cited,
+        about: &str,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Citation, EvidenceError> {
+        let mut citation = Citation {
+            source: cited.source,
+            document_id: passage.document.to_string(),
+            document_type: passage.kind.clone(),
+            title: passage.title.clone(),
+            page: Some(passage.page),
+            snippet: cited.quote.trim().to_owned(),
+            found: Found::NotFound,
+            boxes: Vec::new(),
+            version: passage.version.clone(),
+        };
+        if citation.snippet.is_empty() {
+            let (line, span) = nearest_line(&passage.text, about);
+            (citation.snippet, citation.found) = (line, Found::Unquoted);
+            citation.boxes = boxes(&passage.places, &span).collect();
+        }
+        let page = cited.page.unwrap_or(passage.page);
+        // A document that was replaced meanwhile is looked up as it was read for this answer.
+        let now = self.of(&passage.document, page).await?;
+        let now: Vec<&Passage> = now.iter().filter(|chunk| chunk.version == passage.version).collect();
+        let on_page: Vec<&Passage> =
+            if page == passage.page { std::iter::once(passage).chain(now).collect() } else { now };
+        if page != passage.page && citation.found == Found::Unquoted {
+            let text = format!("source {} is on page {}, not {page}", cited.source, passage.page);
+            warnings.push(Warning::new(WarningKind::WrongPage, text));
+            return Ok(citation);
+        }
+        if citation.found == Found::Unquoted {
+            return Ok(citation);
+        }
+        let said: Vec<Said<'_>> =
+            on_page.iter().map(|chunk| Said { text: &chunk.text, path: &chunk.path }).collect();
+        let (found, spans) = find(&citation.snippet, &said);
+        citation.found = found;
+        if found == Found::NotFound {
+            if page != passage.page {
+                let text = format!("page {page} of {} does not say: {}", passage.title, citation.snippet);
+                warnings.push(Warning::new(WarningKind::WrongPage, text));
+            }
+            return Ok(citation);
+        }
+        citation.page = Some(page);
+        citation.snippet = words_of(&said, &spans);
+        citation.boxes = spans.iter().flat_map(|(text, span)| boxes(&on_page[*text].places, span)).collect();
+        Ok(citation)
+    }
+}
+
+/// The words at some spans; where a heading was quoted, the first line of what stands under it.
+fn words_of(said: &[Said<'_>], spans: &Spans) -> String {
+    let words = spans
+        .iter()
+        .filter(|(_, span)| !span.is_empty())
+        .map(|(text, span)| said[*text].text[span.clone()].split_whitespace().collect::<Vec<_>>().join(" "));
+    let words: Vec<String> = words.collect();
+    match (words.is_empty(), spans.first()) {
+        (true, Some((text, _))) => said[*text].path.join(" > "),
+        _ => words.join(" \u{2026} "),
+    }
+}
+
+/// The boxes of what stands at some bytes of a text.
+fn boxes(places: &[Place], span: &std::ops::Range<usize>) -> impl Iterator<Item = [f32; 4]> {
+    let ends = places.iter().skip(1).map(|next| next.at as usize).chain([usize::MAX]);
+    let (start, end) = (span.start, span.end.max(span.start + 1));
+    let hit =
+        places.iter().zip(ends).filter(move |(place, until)| (place.at as usize) < end && *until > start);
+    hit.map(|(place, _)| place.sides)
+}
+
+/// The row or sentence of a text that shares most with what it is cited for, and where it stands. The names of columns say
+/// nothing by themselves.
+fn nearest_line(text: &str, about: &str) -> (String, std::ops::Range<usize>) {
+    let of =
+        |text: &str| bare::Bare::of(text).words().into_iter().map(|(word, _)| word).collect::<BTreeSet<_>>();
+    let wanted = of(about);
+    let has_header = text.lines().take(2).filter(|line| line.contains(" | ")).count() == 2;
+    let mut best = (0, 0..0);
+    for span in pieces(text).skip(usize::from(has_header)) {
+        // A number tells more than a word.
+        let weight =
+            |word: &String| word.chars().map(|letter| if letter.is_numeric() { 4 } else { 1 }).sum::<usize>();
+        let shared = of(&text[span.clone()]).intersection(&wanted).map(weight).sum::<usize>();
+        if shared > best.0 || best.1.is_empty() {
+            best = (shared, span);
+        }
+    }
+    let piece = &text[best.1.clone()];
+    let end = piece.char_indices().nth(SNIPPET).map_or(piece.len(), |(end, _)| end);
+    (piece[..end].to_owned(), best.1)
+}
+
+/// The rows of tables and the sentences of prose in a text.
+fn pieces(text: &str) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let mut pieces = Vec::new();
+    let mut begins = 0;
+    for line in text.split_inclusive('\n') {
+        let mut from = begins;
+        begins += line.len();
+        if !line.contains(" | ") {
+            for (at, end) in line.match_indices(['.', ';', '?', '!']) {
+                let after = begins - line.len() + at + end.len();
+                let ends = text[after..].starts_with(' ') && after - from > SHORTEST_SENTENCE;
+                if ends {
+                    pieces.push(from..after);
+                    from = after + 1;
+                }
+            }
+        }
+        pieces.push(from..begins);
+    }
+    let trimmed =
+        move |piece: std::ops::Range<usize>| piece.start..piece.start + text[piece].trim_end().len();
+    pieces.into_iter().map(trimmed).filter(|piece| !piece.is_empty()).collect::<Vec<_>>().into_iter()
+}
+
+/// What of an answer's codes, rates, amounts and dates is in no source that it cites.
+fn unborne_values(claims: &str, sources: &[Source], cited: &BTreeSet<u32>, said: &str) -> Vec<Warning> {
+    let mut borne = values(said);
+    for source in sources.iter().filter(|source| cited.contains(&source.number)) {
+        borne.extend(values(source.text()));
+        if let Origin::Passage(passage) = &source.origin {
+            borne.extend(values(&format!(
+                "{}\n{}\npage {}",
+                passage.title,
+                passage.path.join("\n"),
+                passage.page
+            )));
+        }
+    }
+    let mut missing: Vec<values::Value> = Vec::new();
+    for value in values(claims) {
+        let known = missing.iter().any(|other| other.worth == value.worth);
+        if !known && !borne.iter().any(|source| agree(&value.worth, &source.worth)) {
+            missing.push(value);
+        }
+    }
+    let warn = |value: values::Value| {
+        let text = format!("{} is in no source that is cited", value.written.trim());
+        Warning::new(WarningKind::ValueNotFound, text)
+    };
+    missing.into_iter().map(warn).collect()
+}

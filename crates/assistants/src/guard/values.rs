@@ -1,0 +1,303 @@
+//! Codes, rates, amounts and dates in a text, compared by what they are worth: 2 %, 2 percent and 0.02 are one value,
+//! and so are 1,234.50 and 1.234,5, or July 6, 2018 and 2018-07-06.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+/// A value in a text.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Value {
+    /// What it is worth.
+    pub(super) worth: Worth,
+    /// As it is written.
+    pub(super) written: String,
+    /// Where it stands, in bytes.
+    stands: Range<usize>,
+}
+
+/// What a value is worth. A text may be read in more than one way, as 1.234 can.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Worth {
+    /// A code such as 8539.52.00, as its digits in groups.
+    Code(Vec<String>),
+    /// A share of a hundred.
+    Percent(Vec<Decimal>),
+    /// Any other number.
+    Number(Vec<Decimal>),
+    /// A day.
+    Date(Vec<Date>),
+}
+
+/// A day, or a month if the day is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Date {
+    year: u32,
+    month: u32,
+    day: Option<u32>,
+}
+
+/// A number without what its notation adds: 2.50 is 25 · 10⁻¹.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Decimal {
+    digits: i128,
+    places: u32,
+}
+
+impl Decimal {
+    fn parse(whole: &str, part: &str) -> Option<Self> {
+        let part = part.trim_end_matches('0');
+        let digits = format!("{whole}{part}");
+        // Longer ones are no quantities.
+        let number = (digits.len() <= 30).then(|| digits.parse().ok()).flatten()?;
+        Some(Self { digits: number, places: u32::try_from(part.len()).ok()? }.plain())
+    }
+
+    /// A hundredth of it.
+    fn hundredth(self) -> Self {
+        Self { digits: self.digits, places: self.places + 2 }.plain()
+    }
+
+    fn plain(mut self) -> Self {
+        while self.places > 0 && self.digits % 10 == 0 {
+            self.digits /= 10;
+            self.places -= 1;
+        }
+        self
+    }
+}
+
+const MONTHS: [[&str; 2]; 12] = [
+    ["january", "enero"],
+    ["february", "febrero"],
+    ["march", "marzo"],
+    ["april", "abril"],
+    ["may", "mayo"],
+    ["june", "junio"],
+    ["july", "julio"],
+    ["august", "agosto"],
+    ["september", "septiembre"],
+    ["october", "octubre"],
+    ["november", "noviembre"],
+    ["december", "diciembre"],
+];
+
+#[expect(clippy::expect_used, reason = "the patterns are written here and tested")]
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("a pattern that can be read")
+}
+
+static DATE: LazyLock<Regex> = LazyLock::new(|| {
+    let months: Vec<String> = MONTHS
+        .iter()
+        .flatten()
+        .flat_map(|name| [(*name).to_owned(), format!(r"{}\.?", &name[..3])])
+        .collect();
+    let month = months.join("|");
+    pattern(&format!(
+        r"(?xi)\b(?:
+            (?<iso_year>\d{{4}})-(?<iso_month>\d{{2}})-(?<iso_day>\d{{2}})
+          | (?<us_month>{month})\s+(?<us_day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?<us_year>\d{{4}})
+          | (?<day>\d{{1,2}})(?:st|nd|rd|th|\.)?\s+(?:de\s+|of\s+)?(?<month>{month})\s+(?:de\s+|del\s+)?(?<year>\d{{4}})
+          | (?<only_month>{month})\s+(?:de\s+|of\s+|del\s+)?(?<only_year>\d{{4}})
+          | (?<one>\d{{1,2}})/(?<two>\d{{1,2}})/(?<slash_year>\d{{4}})
+        )\b"
+    ))
+});
+
+/// A number with its groups, and what makes it a share.
+static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?xi)(?<number>\d+(?:[.,]\d+)*)
+          (?<percent>\s?(?:%|\u{66a}|percent\b|per\s+cent\b|pct\b|por\s+ciento\b))?",
+    )
+});
+
+/// A number at the beginning of a line that only counts lines.
+static COUNTS_LINES: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^\s*(?:[-*]\s*)?\d{1,2}[.)]\s"));
+
+/// The values in a text, in their order.
+pub(super) fn values(text: &str) -> Vec<Value> {
+    let mut values = Vec::new();
+    let mut taken: Vec<Range<usize>> = COUNTS_LINES.find_iter(text).map(|found| found.range()).collect();
+    let free = |taken: &[Range<usize>], range: &Range<usize>| {
+        !taken.iter().any(|other| other.start < range.end && range.start < other.end)
+    };
+    for found in DATE.captures_iter(text) {
+        let Some(whole) = found.get(0).map(|whole| whole.range()) else { continue };
+        let dates = dates(&found);
+        if free(&taken, &whole) && !dates.is_empty() {
+            let (worth, written) = (Worth::Date(dates), text[whole.clone()].to_owned());
+            values.push(Value { worth, written, stands: whole.clone() });
+            taken.push(whole);
+        }
+    }
+    for found in NUMBER.captures_iter(text) {
+        let (Some(whole), Some(number)) = (found.get(0), found.name("number")) else { continue };
+        let inside_a_word =
+            text[..number.start()].ends_with(|letter: char| letter.is_alphabetic() || letter == '_');
+        if inside_a_word || !free(&taken, &whole.range()) {
+            continue;
+        }
+        if let Some(worth) = worth(number.as_str(), found.name("percent").is_some()) {
+            values.push(Value { worth, written: whole.as_str().to_owned(), stands: whole.range() });
+        }
+    }
+    values.sort_by_key(|value| value.stands.start);
+    values
+}
+
+fn dates(found: &Captures<'_>) -> Vec<Date> {
+    let number = |name: &str| found.name(name).and_then(|part| part.as_str().parse::<u32>().ok());
+    let month = |name: &str| {
+        let word = found.name(name)?.as_str().trim_end_matches('.').to_lowercase();
+        let at = MONTHS.iter().position(|names| names.iter().any(|name| name.starts_with(&word)))?;
+        u32::try_from(at + 1).ok()
+    };
+    let date = |year, month, day: Option<u32>| {
+        let plausible = (1..=12).contains(&month) && day.is_none_or(|day| (1..=31).contains(&day));
+        plausible.then_some(Date { year, month, day })
+    };
+    let ways = [
+        (number("iso_year"), number("iso_month"), number("iso_day")),
+        (number("us_year"), month("us_month"), number("us_day")),
+        (number("year"), month("month"), number("day")),
+        (number("slash_year"), number("one"), number("two")),
+        (number("slash_year"), number("two"), number("one")),
+    ];
+    let mut dates: Vec<Date> =
+        ways.into_iter().filter_map(|(year, month, day)| date(year?, month?, Some(day?))).collect();
+    if let (Some(year), Some(month)) = (number("only_year"), month("only_month")) {
+        dates.extend(date(year, month, None));
+    }
+    dates
+}
+
+fn worth(number: &str, percent: bool) -> Option<Worth> {
+    let groups: Vec<String> = number.split('.').map(str::to_owned).collect();
+    let is_code = !number.contains(',')
+        && groups[0].len() == 4
+        && groups[1..].iter().all(|group| (2..=4).contains(&group.len()))
+        && match groups.len() {
+            1 => false,
+            2 => groups[1].len() == 2,
+            _ => true,
+        };
+    if is_code && !percent {
+        return Some(Worth::Code(groups));
+    }
+    let readings = readings(number);
+    if readings.is_empty() {
+        // Too many groups for a number: a code of another kind, such as 1.2.3.
+        return (groups.len() > 2 && !number.contains(',')).then_some(Worth::Code(groups));
+    }
+    Some(if percent { Worth::Percent(readings) } else { Worth::Number(readings) })
+}
+
+/// The numbers that a notation can mean, with points or commas before the decimals.
+fn readings(number: &str) -> Vec<Decimal> {
+    let mut found: Vec<Decimal> = Vec::new();
+    for (group, point) in [(',', '.'), ('.', ',')] {
+        let (whole, part) = match number.split_once(point) {
+            Some((_, part)) if part.contains(point) || part.contains(group) => continue,
+            Some((whole, part)) => (whole, part),
+            None => (number, ""),
+        };
+        let mut groups = whole.split(group);
+        let first = groups.next().unwrap_or_default();
+        let rest: Vec<&str> = groups.collect();
+        if rest.iter().all(|group| group.len() == 3) && (rest.is_empty() || first.len() <= 3) {
+            let whole = format!("{first}{}", rest.concat());
+            found.extend(Decimal::parse(&whole, part).filter(|reading| !found.contains(reading)));
+        }
+    }
+    found
+}
+
+/// Whether a value in an answer is borne out by one in a source.
+pub(super) fn agree(answer: &Worth, source: &Worth) -> bool {
+    let any = |ours: &[Decimal], theirs: &[Decimal]| ours.iter().any(|our| theirs.contains(our));
+    let hundredths = |of: &[Decimal]| of.iter().map(|one| one.hundredth()).collect::<Vec<_>>();
+    match (answer, source) {
+        (Worth::Code(ours), Worth::Code(theirs)) => {
+            let (ours, theirs) = (ours.concat(), theirs.concat());
+            theirs.starts_with(&ours)
+        }
+        // A heading is named by its first digits, and a code may be written without its points.
+        (Worth::Number(ours), Worth::Code(theirs)) => {
+            let digits = theirs.concat();
+            ours.iter().any(|our| {
+                our.places == 0
+                    && [4, 6, 8, 10].contains(&our.digits.to_string().len())
+                    && digits.starts_with(&our.digits.to_string())
+            })
+        }
+        (Worth::Code(ours), Worth::Number(theirs)) => {
+            // A rate of 1234.56 looks like a code.
+            let ours = readings(&ours.join("."));
+            any(&ours, theirs)
+        }
+        (Worth::Percent(ours), Worth::Percent(theirs)) | (Worth::Number(ours), Worth::Number(theirs)) => {
+            any(ours, theirs)
+        }
+        (Worth::Percent(ours), Worth::Number(theirs)) => any(&hundredths(ours), theirs),
+        (Worth::Number(ours), Worth::Percent(theirs)) => any(ours, theirs) || any(ours, &hundredths(theirs)),
+        (Worth::Date(ours), Worth::Date(theirs)) => ours.iter().any(|our| {
+            let same = |their: &Date| (our.year, our.month) == (their.year, their.month);
+            theirs.iter().any(|their| same(their) && (our.day.is_none() || our.day == their.day))
+        }),
+        (Worth::Number(ours), Worth::Date(theirs)) => ours.iter().any(|our| {
+            let is = |number: u32| our.places == 0 && our.digits == i128::from(number);
+            theirs.iter().any(|their| is(their.year) || their.day.is_some_and(is))
+        }),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(answer: &str, source: &str, expected: bool) {
+        let (ours, theirs) = (values(answer), values(source));
+        assert!(!ours.is_empty(), "{answer} has a value");
+        let borne_out = ours.iter().all(|our| theirs.iter().any(|their| agree(&our.worth, &their.worth)));
+        assert_eq!(borne_out, expected, "{answer} by {source}: {ours:?} {theirs:?}");
+    }
+
+    #[test]
+    fn one_value_in_many_notations() {
+        for answer in ["2 %", "2%", "2 percent", "2.0 per cent", "0.02", "2 por ciento"] {
+            check(answer, "the rate is 2%", true);
+        }
+        check("2 %", "a rate of 0.02", true);
+        check("1,234.50 dollars", "USD 1.234,5", true);
+        check("$1,500", "1500 dollars", true);
+        check("July 6, 2018", "on 2018-07-06", true);
+        check("6 de julio de 2018", "July 6th, 2018", true);
+        check("July 2018", "July 6, 2018", true);
+        check("in 2018", "July 6, 2018", true);
+        check("07/06/2018", "July 6, 2018", true);
+        check("heading 8539", "8539.52.00", true);
+        check("8539.52", "8539.52.00", true);
+        check("85395200", "8539.52.00", true);
+    }
+
+    #[test]
+    fn another_value_is_another_value() {
+        check("3.9 %", "the rate is 2%", false);
+        check("25 %", "25 articles", false);
+        check("8539.50.00", "8539.52.00", false);
+        check("8539.52.00.10", "8539.52.00", false);
+        check("July 7, 2018", "July 6, 2018", false);
+        check("July 6, 2019", "July 6, 2018", false);
+        check("1,501", "1,500", false);
+    }
+
+    #[test]
+    fn what_only_counts_lines_or_stands_in_a_word_is_no_value() {
+        assert_eq!(values("1. First\n2) second, see B12 and L6"), []);
+    }
+}

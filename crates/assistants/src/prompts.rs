@@ -1,0 +1,136 @@
+//! The prompts: Markdown files with declared variables, in English and, where there is one, in Spanish. An assistant
+//! may put its own file in the place of any.
+
+use std::collections::BTreeMap;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{Environment, UndefinedBehavior};
+use serde_json::Value;
+
+use crate::language::Language;
+
+/// A prompt and the variables that it may use.
+#[derive(Debug, Clone, Copy)]
+pub struct Declared {
+    /// Its name, which is that of its file without `.md`.
+    pub name: &'static str,
+    /// What it is for.
+    pub purpose: &'static str,
+    /// The variables that it may use.
+    pub variables: &'static [&'static str],
+    english: &'static str,
+    spanish: &'static str,
+}
+
+macro_rules! declared {
+    ($name:literal, $purpose:literal, [$($variable:literal),*]) => {
+        Declared {
+            name: $name,
+            purpose: $purpose,
+            variables: &[$($variable),*],
+            english: include_str!(concat!("../prompts/", $name, ".md")),
+            spanish: include_str!(concat!("../prompts/", $name, ".es.md")),
+        }
+    };
+}
+
+/// All prompts.
+pub const PROMPTS: [Declared; 11] = [
+    declared!("persona", "who the assistant is; it stands in the prompts that write", []),
+    declared!("condense", "makes a question of a conversation", ["conversation", "question"]),
+    declared!("decide", "tells chat from a question to the documents", ["description", "message"]),
+    declared!("rewrite", "makes searches of a question", ["conversation", "documents", "question"]),
+    declared!("plan", "plans an answer", ["persona", "question", "tools"]),
+    declared!("agent", "calls tools", ["persona", "plan"]),
+    declared!("generate", "writes the answer", ["persona", "format"]),
+    declared!("evidence", "shows the sources and the question", ["introductions", "question", "sources"]),
+    declared!("chat", "talks", ["persona", "description"]),
+    declared!("repair", "has an answer written again", ["findings"]),
+    declared!("unknown", "says that the documents do not hold the answer", ["failures", "searched"]),
+];
+
+/// Why a prompt cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the prompt `{name}` cannot be used: {reason}")]
+pub struct PromptError {
+    name: String,
+    reason: String,
+}
+
+/// The prompts of one assistant.
+#[derive(Debug, Clone)]
+pub struct Prompts {
+    environment: Environment<'static>,
+}
+
+impl Prompts {
+    /// The usual prompts, with these files (by name, such as `persona.es.md`) in the place of theirs.
+    ///
+    /// # Errors
+    /// Refuses a file that is no prompt, that cannot be read as a template, or that uses what is not declared.
+    pub fn new(files: &BTreeMap<String, String>) -> Result<Self, Vec<PromptError>> {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
+            environment.set_syntax(syntax);
+        }
+        let mut problems = Vec::new();
+        for declared in PROMPTS {
+            for (suffix, text) in [("", declared.english), (".es", declared.spanish)] {
+                let name = format!("{}{suffix}", declared.name);
+                // Who replaces a prompt in one language only, means it in both.
+                let own =
+                    files.get(&format!("{name}.md")).or_else(|| files.get(&format!("{}.md", declared.name)));
+                let text = own.map_or(text, String::as_str).trim().to_owned();
+                if let Err(reason) = add(&mut environment, name.clone(), text, declared.variables) {
+                    problems.push(PromptError { name, reason });
+                }
+            }
+        }
+        for file in files.keys() {
+            let base = file.strip_suffix(".md").map(|name| name.strip_suffix(".es").unwrap_or(name));
+            if !PROMPTS.iter().any(|declared| Some(declared.name) == base) {
+                let names = PROMPTS.map(|declared| declared.name).join(", ");
+                let reason = format!("there is no prompt of that name; there are {names}");
+                problems.push(PromptError { name: file.clone(), reason });
+            }
+        }
+        if problems.is_empty() { Ok(Self { environment }) } else { Err(problems) }
+    }
+
+    /// A prompt in a language, with its variables filled in.
+    ///
+    /// # Errors
+    /// Fails when a variable is missing.
+    pub fn render(&self, name: &str, language: Language, variables: Value) -> Result<String, PromptError> {
+        let suffix = match language {
+            Language::English => "",
+            Language::Spanish => ".es",
+        };
+        let render = || {
+            let template = self.environment.get_template(&format!("{name}{suffix}"))?;
+            template.render(Serde(variables))
+        };
+        render().map_err(|error| PromptError { name: name.to_owned(), reason: error.to_string() })
+    }
+}
+
+fn add(
+    environment: &mut Environment<'static>,
+    name: String,
+    text: String,
+    variables: &[&str],
+) -> Result<(), String> {
+    environment.add_template_owned(name.clone(), text).map_err(|error| error.to_string())?;
+    let template = environment.get_template(&name).map_err(|error| error.to_string())?;
+    let mut used: Vec<String> = template.undeclared_variables(false).into_iter().collect();
+    used.sort();
+    match used.iter().find(|variable| !variables.contains(&variable.as_str())) {
+        Some(variable) if variables.is_empty() => {
+            Err(format!("it uses `{variable}`, and takes no variables"))
+        }
+        Some(variable) => Err(format!("it uses `{variable}`; it may use {}", variables.join(", "))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,60 @@
+//! The assistants that ship with ibid, as files.
+
+use std::collections::BTreeMap;
+
+use crate::folder::{Assistant, InvalidAssistant};
+
+/// An assistant that ships with ibid.
+pub struct Shipped {
+    /// Its name.
+    pub name: &'static str,
+    /// Its files, by their path in its folder.
+    pub files: &'static [(&'static str, &'static str)],
+}
+
+macro_rules! shipped {
+    ($name:literal: $($file:literal),*) => {
+        Shipped {
+            name: $name,
+            files: &[$(($file, include_str!(concat!("../../../assistants/", $name, "/", $file)))),*],
+        }
+    };
+}
+
+/// All of them.
+pub const SHIPPED: [Shipped; 4] = [
+    shipped!("default": "assistant.toml"),
+    shipped!("trade-compliance": "assistant.toml", "prompts/persona.md", "prompts/persona.es.md"),
+    shipped!("fintech": "assistant.toml", "prompts/persona.md", "prompts/persona.es.md"),
+    shipped!("policy-desk": "assistant.toml", "prompts/persona.md", "prompts/persona.es.md"),
+];
+
+impl Shipped {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// Names everything that is wrong.
+    pub fn read(&self) -> Result<Assistant, InvalidAssistant> {
+        let file = |path: &str| self.files.iter().find(|(name, _)| *name == path).map(|(_, text)| *text);
+        let prompts: BTreeMap<String, String> = self
+            .files
+            .iter()
+            .filter_map(|(path, text)| Some((path.strip_prefix("prompts/")?.to_owned(), (*text).to_owned())))
+            .collect();
+        Assistant::read(self.name, file(crate::folder::FILE).unwrap_or_default(), &prompts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ships_is_in_order() {
+        for shipped in &SHIPPED {
+            let assistant = shipped.read().unwrap();
+            assert!(!assistant.definition.title.is_empty() && !assistant.definition.description.is_empty());
+            assert!(assistant.definition.examples.len() >= 4, "{}", shipped.name);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Looks for what documents say: one search for each thing that is wanted, all at once.
+
+use std::sync::Arc;
+
+use futures_util::future::try_join_all;
+use ibid_core::evidence::Question;
+use ibid_graph::{Context, NodeError};
+use serde_json::{Value, json};
+
+use crate::kit::{Kit, not_searched};
+use crate::source::{Source, take};
+use crate::turn::{Change, SearchFor, Turn};
+
+/// Retrieves.
+pub(crate) async fn retrieve(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> Result<Change, NodeError> {
+    let searches = searches(&turn);
+    context.status(match searches.len() {
+        1 => "searching the documents".to_owned(),
+        several => format!("making {several} searches in the documents"),
+    });
+    let retrieval = &kit.definition.retrieval;
+    let found = searches.iter().map(|search| {
+        let mut question = Question::new("");
+        question.phrasings.clone_from(&search.phrasings);
+        question.top = retrieval.top;
+        question.neighbours = retrieval.neighbours;
+        question.kinds.clone_from(&retrieval.types);
+        question.rerank = retrieval.rerank;
+        question.documents = search.document.iter().cloned().collect();
+        question.introduce = search.document.iter().cloned().collect();
+        let (kit, turn) = (kit.clone(), turn.clone());
+        async move { kit.ports.index.retrieve(&turn.asked.scope, &question).await }
+    });
+    let found = try_join_all(found).await.map_err(not_searched)?;
+    let introductions = found.iter().flat_map(|evidence| evidence.introductions.clone()).collect();
+    // The best of every search before the second best of any.
+    let longest = found.iter().map(|evidence| evidence.passages.len()).max().unwrap_or_default();
+    let ranks =
+        (0..longest).flat_map(|rank| found.iter().filter_map(move |evidence| evidence.passages.get(rank)));
+    let passages: Vec<_> = ranks.cloned().collect();
+    let mut sources = turn.sources.clone();
+    take(&mut sources, passages.clone());
+    context.data("sources", sources.iter().map(Source::told).collect::<Value>());
+    let searched: Vec<String> =
+        searches.into_iter().filter_map(|search| search.phrasings.into_iter().next()).collect();
+    context.data("searched", json!(searched));
+    Ok(Change::Retrieved { introductions, passages, searched })
+}
+
+/// What is to be looked for: what was worked out, or else the question itself, in every document that is named.
+fn searches(turn: &Turn) -> Vec<SearchFor> {
+    if !turn.searches.is_empty() {
+        return turn.searches.clone();
+    }
+    let mut phrasings = vec![turn.question.clone()];
+    // What a model made of a question may have lost something; the words of the person have not.
+    if turn.question != turn.asked.text {
+        phrasings.push(turn.asked.text.clone());
+    }
+    let named = turn.route.iter().flat_map(|route| &route.documents);
+    let in_each: Vec<SearchFor> = named
+        .map(|document| SearchFor { phrasings: phrasings.clone(), document: Some(document.id.clone()) })
+        .collect();
+    if in_each.is_empty() { vec![SearchFor { phrasings, document: None }] } else { in_each }
+}

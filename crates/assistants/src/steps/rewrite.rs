@@ -1,0 +1,85 @@
+//! Makes searches of a question: one for each document that is named, with what the conversation adds.
+
+use std::sync::Arc;
+
+use ibid_core::model::{AnswerSchema, ModelError, Prompt};
+use ibid_graph::{Context, NodeError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::condense::question_in;
+use crate::kit::{Kit, failed, for_free};
+use crate::turn::{Change, SearchFor, Turn};
+
+/// So many sections are added to a search.
+const MOST_SECTIONS: usize = 3;
+
+/// The searches as a model writes them.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "searches")]
+struct Rewritten {
+    /// The searches.
+    searches: Vec<One>,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct One {
+    /// The document, or an empty text.
+    document: String,
+    /// A question that can be understood by itself.
+    question: String,
+    /// Headings under which a document would say it.
+    sections: Vec<String>,
+}
+
+/// Rewrites.
+pub(crate) async fn rewrite(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> Result<Change, NodeError> {
+    context.status("reading the question in its conversation");
+    let model = kit.ports.small.as_ref();
+    let named: Vec<_> = turn.route.iter().flat_map(|route| &route.documents).collect();
+    let documents: Vec<&str> = named.iter().map(|document| document.title.as_str()).collect();
+    let conversation = kit.transcript(model, &turn);
+    let variables =
+        json!({ "conversation": conversation, "documents": documents, "question": turn.question });
+    let prompt = kit.prompt("rewrite", &turn, variables)?;
+    let mut request = kit.request(&turn, vec![Prompt::User(prompt)]);
+    request.schema = Some(AnswerSchema::of::<Rewritten>());
+    let (found, spent) = match kit.ask(&context, model, request, |_| {}).await {
+        Ok(reply) => (serde_json::from_str::<Rewritten>(&reply.text).ok(), reply.spent),
+        Err(ModelError::Form { .. }) => (None, for_free()),
+        Err(error) => return Err(failed(error)),
+    };
+    let found = found.map(|found| found.searches).unwrap_or_default();
+    let phrasings = |one: Option<&One>| {
+        let own = one.and_then(|one| question_in(&one.question)).unwrap_or_else(|| turn.question.clone());
+        let sections =
+            one.map(|one| one.sections.iter().take(MOST_SECTIONS).map(String::as_str).collect::<Vec<_>>());
+        let sections = sections.filter(|sections| !sections.is_empty()).map(|sections| sections.join(", "));
+        let mut phrasings = vec![own];
+        for other in [turn.question.clone()].into_iter().chain(sections) {
+            if !phrasings.contains(&other) && !other.trim().is_empty() {
+                phrasings.push(other);
+            }
+        }
+        phrasings
+    };
+    let searches: Vec<SearchFor> = if named.is_empty() {
+        vec![SearchFor { phrasings: phrasings(found.first()), document: None }]
+    } else {
+        // The documents are those that were named, whatever the model says.
+        let of =
+            |title: &str| found.iter().find(|one| one.document.trim().eq_ignore_ascii_case(title.trim()));
+        let search = |document: &&ibid_core::evidence::DocumentName| SearchFor {
+            phrasings: phrasings(of(&document.title)),
+            document: Some(document.id.clone()),
+        };
+        named.iter().map(search).collect()
+    };
+    let question = match searches.as_slice() {
+        [only] => only.phrasings.first().cloned().unwrap_or_default(),
+        _ => turn.question.clone(),
+    };
+    context.data("question", json!({ "text": question, "searches": searches }));
+    Ok(Change::Rewritten { question, searches, spent })
+}

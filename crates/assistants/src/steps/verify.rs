@@ -1,0 +1,151 @@
+//! Looks at what was written before it is said: citations, quotations, values. What is found is told, repaired once or
+//! withheld, as the assistant is set up.
+
+use std::sync::Arc;
+
+use ibid_graph::{Context, NodeError};
+use serde_json::{Value, json};
+
+use crate::format::{Format, SCHEMA_VERSION, Written};
+use crate::guard::{self, Checked, Policy, Warning, WarningKind};
+use crate::kit::{Kit, not_searched};
+use crate::language::Language;
+use crate::turn::{Answer, Change, Turn};
+
+/// How often an answer is written again.
+const MOST_REPAIRS: u32 = 1;
+
+/// Verifies.
+pub(crate) async fn verify(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> Result<Change, NodeError> {
+    let Some(draft) = &turn.draft else {
+        return Ok(answered(
+            &turn,
+            Written { answer: String::new(), cited: Vec::new(), fields: Value::Null },
+            empty(),
+            false,
+            false,
+        ));
+    };
+    let written = draft.read();
+    let unknown = turn.sources.is_empty() && !turn.is_chat();
+    if turn.is_chat() || unknown {
+        let checked = Checked { answer: written.answer.clone(), ..empty() };
+        return Ok(answered(&turn, written, checked, unknown, false));
+    }
+    context.status("checking citations, quotations and figures");
+    let index = kit.ports.index.as_ref();
+    let checked =
+        guard::check(index, &turn.asked.scope, &turn.sources, &written, &turn.said_by_person()).await;
+    let mut checked = checked.map_err(not_searched)?;
+    let unanswered = says_unknown(&written.answer);
+    if unanswered {
+        checked.warnings.retain(|warning| warning.kind != WarningKind::NothingCited);
+    }
+    if draft.cut_off {
+        checked.warnings.push(Warning::new(WarningKind::CutOff, "the model reached its limit of tokens"));
+    }
+    let found = !checked.warnings.is_empty();
+    context.data("citations", json!(checked.citations));
+    context.data("warnings", json!(checked.warnings));
+    let policy = kit.definition.guard;
+    if found && policy == Policy::Repair && turn.repairs < MOST_REPAIRS && !draft.partial {
+        return Ok(Change::Doubted { findings: checked.warnings });
+    }
+    let withheld = found && policy == Policy::Block;
+    if policy == Policy::Block && !withheld {
+        context.token(checked.answer.clone());
+    }
+    if withheld {
+        checked.answer = withheld_text(turn.asked.language, &checked.warnings);
+        context.token(checked.answer.clone());
+    }
+    Ok(answered(&turn, written, checked, unanswered, withheld))
+}
+
+/// Where the graph goes after it: the answer is written again, or it is said.
+pub(crate) fn is_doubted(turn: &Turn) -> bool {
+    turn.answer.is_none() && !turn.findings.is_empty()
+}
+
+fn empty() -> Checked {
+    Checked { answer: String::new(), citations: Vec::new(), warnings: Vec::new() }
+}
+
+fn answered(turn: &Turn, written: Written, checked: Checked, unanswered: bool, withheld: bool) -> Change {
+    let mut text = checked.answer.clone();
+    if unanswered && !turn.sources.is_empty() {
+        text.push_str("\n\n");
+        text.push_str(&searched(turn));
+    }
+    let structured = match turn.asked.format {
+        Format::Text => None,
+        // What was not written by the model has the fields of its form all the same.
+        format if written.fields.is_null() || withheld => Some(blank(format, &text)),
+        _ => Some(written.structured(&text, json!(checked.citations))),
+    };
+    Change::Answered { answer: Box::new(Answer { text, structured, checked, unanswered, withheld }) }
+}
+
+/// What was looked for and where, for whoever wants to look further.
+fn searched(turn: &Turn) -> String {
+    let mut titles: Vec<&str> = Vec::new();
+    for source in &turn.sources {
+        if let crate::source::Origin::Passage(passage) = &source.origin
+            && !titles.contains(&passage.title.as_str())
+        {
+            titles.push(&passage.title);
+        }
+    }
+    let (searched, titles) = (turn.searched.join("; "), titles.join("; "));
+    match turn.asked.language {
+        Language::English => format!("Searched for: {searched}. Read: {titles}."),
+        Language::Spanish => format!("Se buscó: {searched}. Se leyó: {titles}."),
+    }
+}
+
+fn withheld_text(language: Language, warnings: &[Warning]) -> String {
+    let found: Vec<&str> = warnings.iter().map(|warning| warning.text.as_str()).collect();
+    let found = found.join("; ");
+    match language {
+        Language::English => {
+            format!("The answer is withheld, because the documents do not bear it out: {found}.")
+        }
+        Language::Spanish => {
+            format!("La respuesta se retiene porque los documentos no la respaldan: {found}.")
+        }
+    }
+}
+
+/// A form with a text and nothing else.
+fn blank(format: Format, answer: &str) -> Value {
+    match format {
+        Format::Text => Value::Null,
+        Format::Structured => json!({
+            "schema_version": SCHEMA_VERSION, "answer": answer, "citations": [], "confidence": "low",
+            "follow_up_questions": [],
+        }),
+        Format::TradeCompliance => json!({
+            "schema_version": SCHEMA_VERSION, "answer": answer, "hts_codes": [], "agencies": [],
+            "required_documents": [],
+            "tariff_info": { "duty_rate": "", "special_programs": [], "country_specific": "" },
+            "risk_flags": [], "citations": [],
+        }),
+    }
+}
+
+/// Whether an answer says that the documents do not hold it.
+fn says_unknown(answer: &str) -> bool {
+    let beginning: String =
+        answer.chars().take(80).collect::<String>().to_lowercase().replace('\u{2019}', "'");
+    [
+        "i don't know",
+        "i do not know",
+        "no lo sé",
+        "no lo se",
+        "no sé",
+        "no se encuentra",
+        "the sources do not",
+    ]
+    .iter()
+    .any(|words| beginning.contains(words))
+}

@@ -1,0 +1,407 @@
+//! The state of a turn, the same for all graphs: what was asked, what was found, what is said.
+
+use ibid_core::evidence::{DocumentId, DocumentName, Passage};
+use ibid_core::model::Usage;
+use ibid_core::{Message, Role, Scope, TurnInput};
+use ibid_graph::{Begin, State};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::definition::{Definition, GraphKind, Intent};
+use crate::format::{Draft, Format};
+use crate::guard::{Checked, Warning};
+use crate::language::Language;
+use crate::source::{Origin, Source, add, take};
+
+/// What was asked, and how it is to be answered.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Asked {
+    /// What may be read to answer it.
+    pub(crate) scope: Scope,
+    /// The window of earlier messages.
+    pub(crate) history: Vec<Message>,
+    /// What the person says.
+    pub(crate) text: String,
+    /// On which graph.
+    pub(crate) graph: GraphKind,
+    /// What the person wants, if that is said.
+    pub(crate) intent: Option<Intent>,
+    /// In which form.
+    pub(crate) format: Format,
+    /// In which language.
+    pub(crate) language: Language,
+}
+
+/// Where the router sends a turn, and why.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Route {
+    /// What is wanted; none if a model must say.
+    pub(crate) intent: Option<Wanted>,
+    /// What told it.
+    pub(crate) by: Tier,
+    /// The documents that are named.
+    #[serde(default)]
+    pub(crate) documents: Vec<DocumentName>,
+}
+
+/// What a person wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Wanted {
+    /// To talk.
+    Chat,
+    /// An answer from the documents.
+    DirectRag,
+    /// An answer from documents that are named.
+    SpecificDocRag,
+}
+
+/// What told the router what is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Tier {
+    /// The person.
+    Mode,
+    /// A document is named.
+    Mention,
+    /// It is what people say in passing.
+    Smalltalk,
+    /// How far the nearest passage is.
+    Distance,
+    /// A model.
+    Model,
+}
+
+/// One search.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SearchFor {
+    /// What is looked for, in several ways.
+    pub(crate) phrasings: Vec<String>,
+    /// Only in this document.
+    pub(crate) document: Option<DocumentId>,
+}
+
+/// A step of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PlanStep {
+    /// Its number, from 1.
+    pub(crate) number: u32,
+    /// The tool.
+    pub(crate) action: String,
+    /// What it is for.
+    pub(crate) description: String,
+    /// With what.
+    pub(crate) inputs: Value,
+    /// Whether it was done.
+    pub(crate) done: bool,
+}
+
+/// A tool that was or is to be called.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Call {
+    /// By which the result is matched with it.
+    pub(crate) id: String,
+    /// Which tool.
+    pub(crate) name: String,
+    /// With what.
+    pub(crate) arguments: Value,
+}
+
+/// What became of a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Reported {
+    /// Which call.
+    pub(crate) id: String,
+    /// Which tool.
+    pub(crate) name: String,
+    /// What the tool gave back, as sources; none if it failed.
+    pub(crate) origins: Vec<Origin>,
+    /// What went wrong, for the model and the person.
+    pub(crate) error: Option<String>,
+}
+
+/// One round of tools: what was called, and what is shown to the model of what came back.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Round {
+    /// What the model said with the calls.
+    pub(crate) text: String,
+    /// The calls.
+    pub(crate) calls: Vec<Call>,
+    /// What each gave back, by the call's id.
+    pub(crate) results: Vec<(String, String)>,
+}
+
+/// What a turn has taken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Spent {
+    /// Tokens.
+    pub(crate) usage: Usage,
+    /// Time in steps that count, in milliseconds.
+    pub(crate) milliseconds: u64,
+}
+
+impl Spent {
+    /// Together with what another step took.
+    #[must_use]
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self { usage: self.usage.and(other.usage), milliseconds: self.milliseconds + other.milliseconds }
+    }
+}
+
+/// What a turn ends with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Answer {
+    /// What is said.
+    pub(crate) text: String,
+    /// In fields, if a form with fields was asked for.
+    pub(crate) structured: Option<Value>,
+    /// What the guard made of it.
+    pub(crate) checked: Checked,
+    /// Whether the documents did not hold it.
+    pub(crate) unanswered: bool,
+    /// Whether it was withheld.
+    pub(crate) withheld: bool,
+}
+
+/// A turn as far as it has come.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Turn {
+    /// What was asked.
+    pub(crate) asked: Asked,
+    /// The question by itself.
+    pub(crate) question: String,
+    /// Where the router sent it.
+    pub(crate) route: Option<Route>,
+    /// What is to be looked for.
+    pub(crate) searches: Vec<SearchFor>,
+    /// What was looked for.
+    pub(crate) searched: Vec<String>,
+    /// How the named documents begin.
+    pub(crate) introductions: Vec<Source>,
+    /// What may be cited.
+    pub(crate) sources: Vec<Source>,
+    /// The plan.
+    pub(crate) plan: Vec<PlanStep>,
+    /// The tools that are to be called.
+    pub(crate) calls: Vec<Call>,
+    /// The rounds of tools so far.
+    pub(crate) rounds: Vec<Round>,
+    /// What went wrong with tools.
+    pub(crate) failures: Vec<String>,
+    /// What the model wrote.
+    pub(crate) draft: Option<Draft>,
+    /// What is wrong with it.
+    pub(crate) findings: Vec<Warning>,
+    /// How often it was written again.
+    pub(crate) repairs: u32,
+    /// What it took.
+    pub(crate) spent: Spent,
+    /// What is said in the end.
+    pub(crate) answer: Option<Answer>,
+}
+
+/// What one step changed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Change {
+    /// The question by itself.
+    Condensed { question: String, spent: Spent },
+    /// Where the turn goes.
+    Routed { route: Route, question: String, spent: Spent },
+    /// What is to be looked for.
+    Rewritten { question: String, searches: Vec<SearchFor>, spent: Spent },
+    /// What was found.
+    Retrieved { introductions: Vec<Passage>, passages: Vec<Passage>, searched: Vec<String> },
+    /// What is to be done.
+    Planned { plan: Vec<PlanStep>, spent: Spent },
+    /// Which tools are to be called.
+    Chose { text: String, calls: Vec<Call>, spent: Spent },
+    /// What they gave back.
+    Called { results: Vec<Reported>, spent: Spent },
+    /// What the model wrote.
+    Drafted { draft: Draft, spent: Spent },
+    /// What is wrong with it, so that it is written again.
+    Doubted { findings: Vec<Warning> },
+    /// What is said.
+    Answered { answer: Box<Answer> },
+}
+
+impl Turn {
+    /// Begins a turn of an assistant.
+    ///
+    /// # Errors
+    /// Refuses a mode or a format that the assistant does not have.
+    pub(crate) fn begin(definition: &Definition, input: TurnInput) -> Result<Self, Begin> {
+        let option = |name: &str| input.options.get(name).and_then(Value::as_str);
+        let mode = definition.mode(option("mode"))?;
+        let format = definition.format(option("format"))?;
+        let said: Vec<&str> = input.messages.iter().map(|message| message.text.trim()).collect();
+        let text = said.join("\n");
+        let scope = match definition.corpora.as_slice() {
+            [] => input.scope,
+            corpora => input.scope.within(corpora.iter().cloned()),
+        };
+        let (graph, intent, language) = (mode.graph, mode.intent, Language::of(&text));
+        let asked =
+            Asked { scope, history: input.history, text: text.clone(), graph, intent, format, language };
+        Ok(Self {
+            asked,
+            question: text,
+            route: None,
+            searches: Vec::new(),
+            searched: Vec::new(),
+            introductions: Vec::new(),
+            sources: Vec::new(),
+            plan: Vec::new(),
+            calls: Vec::new(),
+            rounds: Vec::new(),
+            failures: Vec::new(),
+            draft: None,
+            findings: Vec::new(),
+            repairs: 0,
+            spent: Spent::default(),
+            answer: None,
+        })
+    }
+
+    /// Whether there is anything to understand the question by.
+    pub(crate) fn has_history(&self) -> bool {
+        self.asked.history.iter().any(|message| message.role == Role::User)
+    }
+
+    /// Whether the person only wants to talk.
+    pub(crate) fn is_chat(&self) -> bool {
+        self.route.as_ref().is_some_and(|route| route.intent == Some(Wanted::Chat))
+    }
+
+    /// Everything that the person said in the window.
+    pub(crate) fn said_by_person(&self) -> String {
+        let earlier = self.asked.history.iter().filter(|message| message.role == Role::User);
+        earlier
+            .map(|message| message.text.as_str())
+            .chain([self.asked.text.as_str()])
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+
+    /// What the turn says: the answer, or as much of it as there is.
+    pub(crate) fn messages(&self) -> Vec<Message> {
+        let Some(answer) = &self.answer else {
+            let written =
+                self.draft.as_ref().map(|draft| draft.read().answer).filter(|text| !text.is_empty());
+            let partial = |text| {
+                let mut message = Message::assistant(text);
+                message.extra.insert("partial".to_owned(), true.into());
+                message
+            };
+            return written.map(partial).into_iter().collect();
+        };
+        let mut message = Message::assistant(&answer.text);
+        let mut put = |name: &str, value: Value| drop(message.extra.insert(name.to_owned(), value));
+        put("format", json!(self.asked.format));
+        if let Some(structured) = &answer.structured {
+            put("structured", structured.clone());
+        }
+        put("citations", json!(answer.checked.citations));
+        put("warnings", json!(answer.checked.warnings));
+        put("sources", self.sources.iter().map(Source::told).collect());
+        put("searched", json!(self.searched));
+        if answer.unanswered {
+            put("unanswered", true.into());
+        }
+        if answer.withheld {
+            put("withheld", true.into());
+        }
+        if let Some(route) = &self.route {
+            put("route", json!(route));
+        }
+        if !self.plan.is_empty() {
+            put("plan", json!(self.plan));
+        }
+        put("usage", json!(self.spent.usage));
+        vec![message]
+    }
+}
+
+impl State for Turn {
+    type Change = Change;
+
+    fn apply(&mut self, change: Change) {
+        match change {
+            Change::Condensed { question, spent } => {
+                self.question = question;
+                self.spent = self.spent.and(spent);
+            }
+            Change::Routed { route, question, spent } => {
+                self.route = Some(route);
+                self.question = question;
+                self.spent = self.spent.and(spent);
+            }
+            Change::Rewritten { question, searches, spent } => {
+                self.question = question;
+                self.searches = searches;
+                self.spent = self.spent.and(spent);
+            }
+            Change::Retrieved { introductions, passages, searched } => {
+                take(&mut self.introductions, introductions);
+                take(&mut self.sources, passages);
+                self.searched.extend(searched);
+            }
+            Change::Planned { plan, spent } => {
+                self.plan = plan;
+                self.spent = self.spent.and(spent);
+            }
+            Change::Chose { text, calls, spent } => {
+                self.calls.clone_from(&calls);
+                if !calls.is_empty() {
+                    self.rounds.push(Round { text, calls, results: Vec::new() });
+                }
+                self.spent = self.spent.and(spent);
+            }
+            Change::Called { results, spent } => {
+                self.calls.clear();
+                results.into_iter().for_each(|result| self.report(result));
+                self.spent = self.spent.and(spent);
+            }
+            Change::Drafted { draft, spent } => {
+                if !self.findings.is_empty() {
+                    self.repairs += 1;
+                    self.findings.clear();
+                }
+                self.draft = Some(draft);
+                self.spent = self.spent.and(spent);
+            }
+            Change::Doubted { findings } => self.findings = findings,
+            Change::Answered { answer } => self.answer = Some(*answer),
+        }
+    }
+}
+
+impl Turn {
+    /// Takes what a tool gave back among the sources, and shows the model what it is called there.
+    fn report(&mut self, result: Reported) {
+        let mut shown = Vec::new();
+        for origin in result.origins {
+            let number = match origin {
+                Origin::Passage(passage) => take(&mut self.sources, [*passage]).first().copied(),
+                tool @ Origin::Tool { .. } => Some(add(&mut self.sources, tool)),
+            };
+            let source = self.sources.iter().find(|source| Some(source.number) == number);
+            shown.extend(source.map(Source::shown));
+        }
+        if let Some(error) = result.error {
+            self.failures.push(format!("{}: {error}", result.name));
+            shown.push(error);
+        } else if shown.is_empty() {
+            shown.push("nothing was found".to_owned());
+        }
+        // A step is done when its tool has answered; the plan has at most one open step for each call.
+        let open = self.plan.iter_mut().find(|step| !step.done && step.action == result.name);
+        if let Some(step) = open {
+            step.done = true;
+        }
+        if let Some(round) = self.rounds.last_mut() {
+            round.results.push((result.id, shown.join("\n\n")));
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Puts assistants together: those that ship and those of the user's folder, with their models, documents and tools.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow, bail};
+use ibid_assistants::definition::{Definition, Models};
+use ibid_assistants::tools::{OF_DOCUMENTS, Stocks, Weather, of_documents};
+use ibid_assistants::{Assistant, FILE, InvalidAssistant, Ports, SHIPPED, program};
+use ibid_core::evidence::Index;
+use ibid_core::model::ChatModel;
+use ibid_core::tool::Tool;
+use ibid_engine::{Assistant as Runnable, Assistants, TurnProgram};
+
+use crate::config::Config;
+use crate::library::Library;
+use crate::nearest::hint;
+use crate::parts::Parts;
+use crate::rehearsal;
+
+/// The assistant that answers where none is named.
+pub(crate) const DEFAULT: &str = "default";
+
+/// Where an assistant comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum From {
+    /// It ships with ibid.
+    Shipped,
+    /// It is in the user's folder.
+    Folder,
+}
+
+/// An assistant by name, and whether it is in order.
+pub(crate) type Known = (String, From, Result<Assistant, InvalidAssistant>);
+
+/// All assistants by name, whether they are in order or not. One of the user's folder takes the place of one that ships.
+pub(crate) fn all(config: &Config) -> anyhow::Result<Vec<Known>> {
+    let mut found: Vec<Known> =
+        SHIPPED.iter().map(|shipped| (shipped.name.to_owned(), From::Shipped, shipped.read())).collect();
+    for folder in folders(&config.assistants)? {
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        found.retain(|(other, ..)| *other != name);
+        found.push((name, From::Folder, Assistant::load(&folder)));
+    }
+    found.sort_by(|one, other| one.0.cmp(&other.0));
+    Ok(found)
+}
+
+/// The folders of assistants in a folder.
+fn folders(root: &Path) -> anyhow::Result<Vec<std::path::PathBuf>> {
+    if !root.is_dir() {
+        return Ok(Vec::new());
+    }
+    let entries = std::fs::read_dir(root).with_context(|| format!("{} cannot be read", root.display()))?;
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    Ok(paths.into_iter().filter(|path| path.join(FILE).is_file()).collect())
+}
+
+/// One assistant by name.
+pub(crate) fn find(config: &Config, name: &str) -> anyhow::Result<Assistant> {
+    let all = all(config)?;
+    let names: Vec<&str> = all.iter().map(|(name, ..)| name.as_str()).chain([rehearsal::NAME]).collect();
+    let hint = hint(name, names);
+    let found = all.into_iter().find(|(other, ..)| other == name);
+    let (.., assistant) = found.with_context(|| format!("there is no assistant `{name}`; {hint}"))?;
+    Ok(assistant?)
+}
+
+/// An assistant's graph without anything behind it, to be drawn.
+pub(crate) fn drawn(config: &Config, name: &str) -> anyhow::Result<TurnProgram> {
+    let Assistant { name, definition, prompts } = find(config, name)?;
+    Ok(program(&name, definition, prompts, Ports::absent())?)
+}
+
+/// Everything that can answer, with what it answers from. `wanted` must be among them; others that cannot be put together
+/// are left out.
+pub(crate) async fn runnable(
+    config: &Config,
+    library: &Library<'_>,
+    wanted: &str,
+) -> anyhow::Result<Assistants> {
+    let index: Arc<dyn Index> = Arc::new(library.search()?);
+    let mut runnable = vec![(rehearsal::NAME.to_owned(), rehearsal::assistant()?)];
+    find(config, wanted)?;
+    for (name, _, assistant) in all(config)? {
+        let put = async {
+            let Assistant { name, definition, prompts } = assistant?;
+            let ports = ports(config, &library.parts, &definition, &index).await?;
+            let history = definition.limits.history_messages;
+            let program = program(&name, definition, prompts, ports)?;
+            anyhow::Ok(Runnable { program, history })
+        };
+        match put.await {
+            Ok(assistant) => runnable.push((name, assistant)),
+            Err(error) if name == wanted => return Err(error),
+            Err(error) => tracing::debug!("the assistant {name} is left out: {error:#}"),
+        }
+    }
+    Ok(runnable.into_iter().collect())
+}
+
+async fn ports(
+    config: &Config,
+    parts: &Parts<'_>,
+    definition: &Definition,
+    index: &Arc<dyn Index>,
+) -> anyhow::Result<Ports> {
+    let Models { answer, small } = &definition.models;
+    let answer: Arc<dyn ChatModel> = Arc::new(parts.chat_of("answer", answer.as_deref()).await?);
+    let small: Arc<dyn ChatModel> =
+        match small.as_deref().or(config.models.contains_key("small").then_some("small")) {
+            Some(name) => Arc::new(parts.chat(name)?),
+            None => answer.clone(),
+        };
+    let tools = definition.tools.iter().filter_map(|name| tool(config, name, index).transpose());
+    let tools = tools.collect::<anyhow::Result<Vec<_>>>()?;
+    Ok(Ports { answer, small, index: index.clone(), tools })
+}
+
+/// A tool by its name; none if it asks a service that is not switched on.
+fn tool(config: &Config, name: &str, index: &Arc<dyn Index>) -> anyhow::Result<Option<Arc<dyn Tool>>> {
+    let settings = &config.tools;
+    if let Some(tool) = of_documents(name, index) {
+        return Ok(Some(tool));
+    }
+    let unusable = |error: String| anyhow!(error).context("in `tools`");
+    match name {
+        "get_weather" if settings.weather => {
+            let weather =
+                Weather::new(&settings.weather_places, &settings.weather_forecasts).map_err(unusable)?;
+            Ok(Some(Arc::new(weather)))
+        }
+        "get_stock_price" if settings.stocks => {
+            Ok(Some(Arc::new(Stocks::new(&settings.stocks_quotes).map_err(unusable)?)))
+        }
+        "get_weather" | "get_stock_price" => Ok(None),
+        _ => bail!("there is no tool `{name}`"),
+    }
+}
+
+/// The tools of an assistant that are switched off, with the setting that switches each on.
+pub(crate) fn switched_off(config: &Config, definition: &Definition) -> Vec<(String, &'static str)> {
+    let setting = |name: &str| match name {
+        _ if OF_DOCUMENTS.contains(&name) => None,
+        "get_weather" if !config.tools.weather => Some("tools.weather"),
+        "get_stock_price" if !config.tools.stocks => Some("tools.stocks"),
+        _ => None,
+    };
+    definition.tools.iter().filter_map(|name| Some((name.clone(), setting(name)?))).collect()
+}

@@ -1,0 +1,107 @@
+//! Assistants as a person uses them: made, checked, asked.
+
+use std::path::Path;
+
+use ibid_testkit::{Reply, Script, ScriptedServer, Seen, shared_data};
+
+use super::documents::folder;
+use super::{printed, refused, run};
+
+const QUESTION: &str = "What duty applies to LED lamps from China?";
+
+/// A server that says the same to every question, with the number of the source that has a text in it.
+async fn saying(answer: &'static str, source: &'static str) -> ScriptedServer {
+    let numbered = move |seen: &Seen| {
+        let shown = seen.body["messages"].to_string();
+        let sources = shown.split("<source number=\\\"").skip(1);
+        let found =
+            sources.filter(|text| text.split("</source>").next().is_some_and(|text| text.contains(source)));
+        let number = found.filter_map(|text| text.split('\\').next()).next().unwrap_or("0").to_owned();
+        Reply::text(&answer.replace("{}", &number))
+    };
+    ScriptedServer::start(Script::new().by(numbered)).await
+}
+
+fn with_model(folder: &Path, server: &ScriptedServer) {
+    let file = folder.join("ibid.toml");
+    let config = std::fs::read_to_string(&file).unwrap();
+    let config = config.split("[providers.test]").next().unwrap();
+    let model = format!(
+        "{config}[providers.test]\nbase_url = \"{}\"\n[models.answer]\nprovider = \"test\"\nmodel = \"scripted\"\n",
+        server.url()
+    );
+    std::fs::write(file, model).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_is_answered_with_page_and_row_and_an_old_answer_is_flagged() {
+    let Some(chapter) = shared_data("trade_compliance/hts/pdf/chapter/Chapter_85.pdf") else { return };
+    let folder = folder();
+    let folder = folder.path();
+    refused(&run(folder, &["ask", "trade-compliance", QUESTION]), 1, "there is no chat model");
+    let chapter = chapter.to_string_lossy();
+    printed(&run(folder, &["ingest", "--assistant", "trade-compliance", &chapter]));
+    let listed = printed(&run(folder, &["documents", "list", "--json"]));
+    assert!(
+        listed.contains("\"corpus\":\"trade\"") && listed.contains("\"kind\":\"hts_schedule\""),
+        "{listed}"
+    );
+
+    let server =
+        saying("LED lamps, 8539.52.00: \"Light-emitting diode (LED) lamps\" at 2% [{}].", "8539.52.00").await;
+    with_model(folder, &server);
+    let said = printed(&run(folder, &["ask", "trade-compliance", QUESTION]));
+    assert!(said.contains("page 73, quoted exactly: Light-emitting diode (LED) lamps"), "{said}");
+    assert!(!said.contains("! "), "{said}");
+
+    let server = saying("LED lamps are in 8539.50.00 at 3.9 % [{}].", "8539.52.00").await;
+    with_model(folder, &server);
+    let said = printed(&run(folder, &["ask", "trade-compliance", QUESTION]));
+    assert!(
+        said.contains("! 8539.50.00 is in no source") && said.contains("! 3.9 % is in no source"),
+        "{said}"
+    );
+
+    let json = printed(&run(folder, &["ask", "--json", "trade-compliance", QUESTION]));
+    let last: serde_json::Value = serde_json::from_str(json.lines().last().unwrap()).unwrap();
+    assert_eq!(last["message"]["citations"][0]["page"], 73);
+    assert!(last["message"]["citations"][0]["boxes"][0][0].is_number(), "{last}");
+    refused(
+        &run(folder, &["ask", "-m", "fast", "trade-compliance", QUESTION]),
+        1,
+        "there is no mode `fast`; there are standard, agentic",
+    );
+}
+
+#[test]
+fn an_assistant_is_made_and_what_is_wrong_with_it_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    insta::assert_snapshot!("assistants", printed(&run(folder, &["assistants", "list"])));
+    refused(
+        &run(folder, &["assistants", "new", "mine", "--from", "polcy-desk"]),
+        1,
+        "did you mean `policy-desk`?",
+    );
+    let made = printed(&run(folder, &["assistants", "new", "mine", "--from", "policy-desk"]));
+    assert!(made.contains("ibid ask mine"), "{made}");
+    refused(&run(folder, &["assistants", "new", "mine"]), 1, "is there already");
+    assert_eq!(printed(&run(folder, &["assistants", "check", "mine"])), "mine: in order\n");
+    assert!(printed(&run(folder, &["graph", "mine"])).contains("retrieve"));
+
+    let file = folder.join("assistants/mine/assistant.toml");
+    let wrong = "titel = 'x'\n";
+    std::fs::write(&file, wrong).unwrap();
+    let checked = run(folder, &["assistants", "check", "mine"]);
+    let said = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(!checked.status.success() && said.contains("unknown field `titel`"), "{said}");
+
+    let wrong = "tools = ['search_documnts']\nmodes = [{ name = 'a', graph = 'agentic' }]\n[models]\nanswer = 'strong'\n";
+    std::fs::write(&file, wrong).unwrap();
+    std::fs::write(folder.join("assistants/mine/prompts/generate.md"), "{{ evidence }}").unwrap();
+    let checked = run(folder, &["assistants", "check", "mine"]);
+    let said = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(said.contains("there is no tool `search_documnts`"), "{said}");
+    assert!(said.contains("it uses `evidence`; it may use persona, format"), "{said}");
+    refused(&run(folder, &["assistants", "check", "nobody"]), 1, "there is no assistant `nobody`");
+}

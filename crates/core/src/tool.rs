@@ -1,0 +1,51 @@
+//! The port to tools: what an assistant may do besides answering.
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use crate::Scope;
+use crate::evidence::Passage;
+use crate::model::ToolSpec;
+
+/// What a tool gave back.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ToolOutput {
+    /// Passages of documents. Whoever called gives them their numbers as sources.
+    Found(Vec<Passage>),
+    /// Something else.
+    Said {
+        /// For the model, which may cite it.
+        text: String,
+        /// For the page.
+        data: Value,
+    },
+}
+
+/// Why a tool gave nothing back.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ToolError {
+    /// The arguments are not what the tool takes.
+    #[error("the arguments do not fit: {0}")]
+    Arguments(String),
+    /// The service behind it did not do it.
+    #[error("{service} failed: {reason}")]
+    Service {
+        /// Which service, by the name that a person knows.
+        service: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Something that a model may ask to be done.
+#[async_trait]
+pub trait Tool: Send + Sync {
+    /// As a model is told of it.
+    fn spec(&self) -> &ToolSpec;
+
+    /// Does it, on behalf of whoever the scope is of. The arguments are a model's and not to be trusted.
+    ///
+    /// # Errors
+    /// Fails when the arguments do not fit, or when the service behind the tool fails.
+    async fn call(&self, scope: &Scope, arguments: Value) -> Result<ToolOutput, ToolError>;
+}

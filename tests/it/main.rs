@@ -1,0 +1,9 @@
+//! Assistants from the question to the answer: a real engine, a real index of real documents, models over real HTTP.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+#![recursion_limit = "256"]
+
+mod library;
+mod scenario;
+mod scenarios;
+mod stage;

@@ -1,0 +1,1 @@
+//! Nothing: the tests beside this are the package.
