@@ -59,6 +59,22 @@ test-crash-loading: fetch-test-models
 eval-retrieval data="../shared/data" questions="1500": fetch-test-models
     cargo run --quiet --profile measure --package ibid-bench -- retrieval {{data}} {{questions}}
 
+# Bring the larger language model that the evaluations use, once: 1.1 GB
+fetch-large-model:
+    bash crates/testkit/models/fetch-large
+
+# Whether true quotations are told from altered ones: 1,000 citations from the tariff schedule
+eval-quotes data="../shared/data": fetch-test-models
+    cargo run --quiet --package ibid-bench -- quotes {{data}}
+
+# How questions find their way, and follow-ups become questions, with a real small model: some fifteen minutes
+eval-routing: fetch-large-model
+    cargo test --workspace --all-features --test it -- --ignored --nocapture --test-threads 1 routing::
+
+# Every example question of the reference assistants with a real small model: some half an hour
+eval-examples: fetch-large-model
+    cargo test --workspace --all-features --test it -- --ignored --nocapture examples::
+
 # Measure reading, loading and searching beside the bare embedder, bare Lance and Chroma
 bench-knowledge data="../shared/data" most="1000000": fetch-test-models
     cargo xtask bench-knowledge {{data}} {{most}}

@@ -53,7 +53,7 @@ pub(crate) async fn search() -> Option<Search> {
     Some(Search::new(open(folder, embedder.as_ref()).await, embedder))
 }
 
-async fn open(folder: &Path, embedder: &dyn Embedder) -> Arc<Store> {
+pub(crate) async fn open(folder: &Path, embedder: &dyn Embedder) -> Arc<Store> {
     let place = folder.to_string_lossy();
     let store = Store::open(&place, HashMap::new(), embedder.name(), embedder.dimensions()).await;
     Arc::new(store.expect("the store opens"))
@@ -72,28 +72,40 @@ fn loaded() -> Option<tempfile::TempDir> {
             let file = shared_data(path).unwrap();
             let name = file.file_name().unwrap().to_string_lossy().into_owned();
             let bytes = std::fs::read(&file).unwrap();
-            let job = Job {
-                tenant: Tenant::local(),
-                corpus: corpus.parse().unwrap(),
-                key: name.clone(),
-                source: name,
-                version: Some(ingestion.keep(&bytes).await.unwrap()),
-                settings: Settings {
-                    kind: kind.to_owned(),
-                    title: title.map(str::to_owned),
-                    size: ChunkSize::default(),
-                    least_characters: 100,
-                    ..Settings::default()
-                },
-            };
-            let summary = ingestion.load(job).await.unwrap();
-            assert!(summary.chunks > 0, "{path}: {summary:?}");
+            load(&ingestion, corpus, &name, title, kind, &bytes).await;
         }
     });
     Some(folder)
 }
 
-fn reader() -> Reader {
+/// Loads one document.
+pub(crate) async fn load(
+    ingestion: &Ingestion,
+    corpus: &str,
+    name: &str,
+    title: Option<&str>,
+    kind: &str,
+    bytes: &[u8],
+) {
+    let job = Job {
+        tenant: Tenant::local(),
+        corpus: corpus.parse().unwrap(),
+        key: name.to_owned(),
+        source: name.to_owned(),
+        version: Some(ingestion.keep(bytes).await.unwrap()),
+        settings: Settings {
+            kind: kind.to_owned(),
+            title: title.map(str::to_owned),
+            size: ChunkSize::default(),
+            least_characters: 20,
+            ..Settings::default()
+        },
+    };
+    let summary = ingestion.load(job).await.unwrap();
+    assert!(summary.chunks > 0, "{name}: {summary:?}");
+}
+
+pub(crate) fn reader() -> Reader {
     let tests = std::env::current_exe().expect("the test knows itself");
     let program = tests.ancestors().nth(2).expect("the folder of what was built").join("examples/read");
     assert!(program.exists(), "{} is missing; `cargo build --examples` makes it", program.display());

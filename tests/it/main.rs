@@ -3,7 +3,12 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 #![recursion_limit = "256"]
 
+mod examples;
+mod injection;
 mod library;
+mod mcp;
+mod resuming;
+mod routing;
 mod scenario;
 mod scenarios;
 mod stage;

@@ -40,7 +40,12 @@ impl Stage {
     pub(crate) fn of(name: &str, index: Arc<dyn Index>, url: String) -> Self {
         let shipped = SHIPPED.iter().find(|shipped| shipped.name == name).expect("it ships");
         let assistant = shipped.read().unwrap();
-        let tools = assistant.definition.tools.iter().filter_map(|tool| of_documents(tool, &index)).collect();
+        let tools = assistant
+            .definition
+            .tools
+            .iter()
+            .filter_map(|tool| of_documents(tool, &index, &assistant.definition.retrieval))
+            .collect();
         Self { assistant, index, tools, url, context: 16_384 }
     }
 

@@ -28,7 +28,7 @@ const FLOORS: [(&str, u8); 15] = [
 ];
 
 /// Heavy dependencies and the one crate that may use each. Tools and tests are free.
-const OWNERS: [(&str, &str); 20] = [
+const OWNERS: [(&str, &str); 21] = [
     ("async-nats", "ibid-engine"),
     ("axum", "ibid-server"),
     ("clap", "ibid"),
@@ -43,6 +43,7 @@ const OWNERS: [(&str, &str); 20] = [
     ("pdfplumber-core", "ibid-reading"),
     ("reqwest", "ibid-egress"),
     ("restate-sdk", "ibid-engine"),
+    ("rmcp", "ibid-assistants"),
     ("rusqlite", "ibid-engine"),
     ("scraper", "ibid-reading"),
     ("tiktoken-rs", "ibid-models"),

@@ -66,6 +66,8 @@ fn build(name: &str, kit: &Arc<Kit>) -> Result<Graph<Turn>, BuildError> {
     }
     if has(GraphKind::Agentic) {
         let own = kit.clone();
+        let rounds = kit.definition.limits.rounds as usize;
+        let after_tools = move |turn: &Turn| if turn.rounds.len() < rounds { "agent" } else { "generate" };
         let after_agent =
             move |turn: &Turn| if steps::wants_tools(&own, turn) { "tools" } else { "generate" };
         graph = graph
@@ -74,7 +76,7 @@ fn build(name: &str, kit: &Arc<Kit>) -> Result<Graph<Turn>, BuildError> {
             .node("tools", node(kit, steps::tools))
             .edge("plan", "agent")
             .branch("agent", after_agent, ["tools", "generate"])
-            .edge("tools", "agent")
+            .branch("tools", after_tools, ["agent", "generate"])
             .at_most("tools", kit.definition.limits.rounds, "generate");
         entries.push("plan");
         models.extend(["plan", "agent"]);

@@ -7,9 +7,7 @@ use async_trait::async_trait;
 use futures_util::StreamExt;
 use ibid_core::Scope;
 use ibid_core::evidence::{DocumentId, DocumentName, Evidence, EvidenceError, Index, Passage, Question};
-use ibid_core::model::{
-    Caller, ChatModel, ChatPart, ChatRequest, ChatStream, Finish, ModelError, Prompt, Usage,
-};
+use ibid_core::model::{Caller, ChatModel, ChatPart, ChatRequest, ChatStream, Finish, ModelError, Prompt};
 use ibid_core::tool::Tool;
 use ibid_core::{Message, Role};
 use ibid_graph::{Context, NodeError, Retryable, Terminal};
@@ -187,11 +185,6 @@ pub(crate) fn not_searched(error: EvidenceError) -> NodeError {
     } else {
         Terminal::new(error.to_string()).into()
     }
-}
-
-/// No time, no tokens.
-pub(crate) fn for_free() -> Spent {
-    Spent { usage: Usage::default(), milliseconds: 0 }
 }
 
 /// What stands in for ports where there are none.

@@ -27,12 +27,12 @@ const ENGLISH: [&str; 32] = [
 impl Language {
     /// The language of a message, by its commonest words.
     pub fn of(text: &str) -> Self {
-        if text.contains(['¿', '¡', 'ñ']) {
+        if text.contains(['¿', '¡']) {
             return Self::Spanish;
         }
         let text = text.to_lowercase();
         let words = || text.split(|letter: char| !letter.is_alphabetic());
-        let spanish = words().filter(|word| SPANISH.contains(word)).count();
+        let spanish = words().filter(|word| SPANISH.contains(word) || word.contains('ñ')).count();
         let english = words().filter(|word| ENGLISH.contains(word)).count();
         if spanish > english { Self::Spanish } else { Self::English }
     }

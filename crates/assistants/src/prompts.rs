@@ -134,3 +134,50 @@ fn add(
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn prompts_are_rendered_in_both_languages() {
+        let prompts = Prompts::new(&BTreeMap::new()).unwrap();
+        let step = json!({ "number": 1, "action": "search_documents", "description": "find the code", "done": true });
+        let variables = json!({
+            "conversation": "Person: What is the rate?\nAssistant: 2% [1].",
+            "description": "It answers questions on tariffs.",
+            "documents": ["Chapter 84", "Chapter 85"],
+            "failures": ["get_weather: Open-Meteo failed: it answered with status 503"],
+            "findings": ["3.9 % is in no source that is cited"],
+            "format": "structured",
+            "introductions": "<beginning of=\"1\">…</beginning>",
+            "message": "And for lamps?",
+            "persona": "You help importers.",
+            "plan": [step],
+            "question": "And for lamps?",
+            "searched": ["lamps", "LED lamps"],
+            "sources": "<source number=\"1\">…</source>",
+            "tools": [{ "name": "search_documents", "description": "Searches." }],
+        });
+        for (name, language) in [("english", Language::English), ("spanish", Language::Spanish)] {
+            let rendered = PROMPTS.iter().map(|declared| {
+                let text = prompts.render(declared.name, language, variables.clone()).unwrap();
+                format!("## {}\n\n{text}\n", declared.name)
+            });
+            insta::assert_snapshot!(name, rendered.collect::<Vec<_>>().join("\n"));
+        }
+    }
+
+    #[test]
+    fn a_file_takes_the_place_of_a_prompt_and_may_use_what_is_declared() {
+        let own = |name: &str, text: &str| Prompts::new(&[(name.to_owned(), text.to_owned())].into());
+        let prompts = own("persona.md", "You know tariffs.").unwrap();
+        assert_eq!(prompts.render("persona", Language::Spanish, json!({})).unwrap(), "You know tariffs.");
+        let told = |made: Result<Prompts, Vec<PromptError>>| made.unwrap_err()[0].to_string();
+        assert!(told(own("generate.md", "{{ evidence }}")).contains("it may use persona, format"));
+        assert!(told(own("generate.md", "{% if %}")).contains("cannot be used"));
+        assert!(told(own("answer.md", "x")).contains("there is no prompt of that name"));
+    }
+}

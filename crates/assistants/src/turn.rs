@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use crate::definition::{Definition, GraphKind, Intent};
 use crate::format::{Draft, Format};
-use crate::guard::{Checked, Warning};
+use crate::guard::{Checked, Policy, Warning};
 use crate::language::Language;
-use crate::source::{Origin, Source, add, take};
+use crate::source::{Origin, Source, add, harmless, take};
 
 /// What was asked, and how it is to be answered.
 #[derive(Debug, Clone, Serialize)]
@@ -30,6 +30,8 @@ pub(crate) struct Asked {
     pub(crate) format: Format,
     /// In which language.
     pub(crate) language: Language,
+    /// Whether nothing may be said that was not checked.
+    pub(crate) only_checked: bool,
 }
 
 /// Where the router sends a turn, and why.
@@ -242,8 +244,17 @@ impl Turn {
             corpora => input.scope.within(corpora.iter().cloned()),
         };
         let (graph, intent, language) = (mode.graph, mode.intent, Language::of(&text));
-        let asked =
-            Asked { scope, history: input.history, text: text.clone(), graph, intent, format, language };
+        let only_checked = definition.guard == Policy::Block;
+        let asked = Asked {
+            only_checked,
+            scope,
+            history: input.history,
+            text: text.clone(),
+            graph,
+            intent,
+            format,
+            language,
+        };
         Ok(Self {
             asked,
             question: text,
@@ -287,8 +298,8 @@ impl Turn {
     /// What the turn says: the answer, or as much of it as there is.
     pub(crate) fn messages(&self) -> Vec<Message> {
         let Some(answer) = &self.answer else {
-            let written =
-                self.draft.as_ref().map(|draft| draft.read().answer).filter(|text| !text.is_empty());
+            let draft = self.draft.as_ref().filter(|_| !self.asked.only_checked);
+            let written = draft.map(|draft| draft.read().answer).filter(|text| !text.is_empty());
             let partial = |text| {
                 let mut message = Message::assistant(text);
                 message.extra.insert("partial".to_owned(), true.into());
@@ -389,19 +400,35 @@ impl Turn {
             let source = self.sources.iter().find(|source| Some(source.number) == number);
             shown.extend(source.map(Source::shown));
         }
+        let call = self.rounds.last().and_then(|round| round.calls.iter().find(|call| call.id == result.id));
+        self.searched.extend(call.map(told));
         if let Some(error) = result.error {
             self.failures.push(format!("{}: {error}", result.name));
-            shown.push(error);
-        } else if shown.is_empty() {
-            shown.push("nothing was found".to_owned());
-        }
-        // A step is done when its tool has answered; the plan has at most one open step for each call.
-        let open = self.plan.iter_mut().find(|step| !step.done && step.action == result.name);
-        if let Some(step) = open {
-            step.done = true;
+            shown.push(format!("<error>\n{}\n</error>", harmless(&error)));
+        } else {
+            if shown.is_empty() {
+                shown.push("nothing was found".to_owned());
+            }
+            // A step is done when its tool has answered; a call does at most one step.
+            let open = self.plan.iter_mut().find(|step| !step.done && step.action == result.name);
+            if let Some(step) = open {
+                step.done = true;
+            }
         }
         if let Some(round) = self.rounds.last_mut() {
             round.results.push((result.id, shown.join("\n\n")));
         }
     }
+}
+
+/// A call in words: the tool, and the texts that it was called with.
+fn told(call: &Call) -> String {
+    let texts: Vec<&str> = call
+        .arguments
+        .as_object()
+        .into_iter()
+        .flat_map(|fields| fields.values())
+        .filter_map(Value::as_str)
+        .collect();
+    format!("{} ({})", texts.join(", "), call.name)
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
-use ibid_assistants::definition::{Definition, Models};
-use ibid_assistants::tools::{OF_DOCUMENTS, Stocks, Weather, of_documents};
+use ibid_assistants::definition::{Definition, Models, Retrieval};
+use ibid_assistants::tools::{OF_DOCUMENTS, Stocks, Weather, connect, of_documents};
 use ibid_assistants::{Assistant, FILE, InvalidAssistant, Ports, SHIPPED, program};
 use ibid_core::evidence::Index;
 use ibid_core::model::ChatModel;
@@ -85,6 +85,9 @@ pub(crate) async fn runnable(
     for (name, _, assistant) in all(config)? {
         let put = async {
             let Assistant { name, definition, prompts } = assistant?;
+            if name != wanted && !definition.mcp.is_empty() {
+                bail!("its servers are not started for another assistant");
+            }
             let ports = ports(config, &library.parts, &definition, &index).await?;
             let history = definition.limits.history_messages;
             let program = program(&name, definition, prompts, ports)?;
@@ -112,15 +115,26 @@ async fn ports(
             Some(name) => Arc::new(parts.chat(name)?),
             None => answer.clone(),
         };
-    let tools = definition.tools.iter().filter_map(|name| tool(config, name, index).transpose());
-    let tools = tools.collect::<anyhow::Result<Vec<_>>>()?;
+    let tools = definition
+        .tools
+        .iter()
+        .filter_map(|name| tool(config, name, index, &definition.retrieval).transpose());
+    let mut tools = tools.collect::<anyhow::Result<Vec<_>>>()?;
+    for server in &definition.mcp {
+        tools.extend(connect(server).await.map_err(|error| anyhow!(error))?);
+    }
     Ok(Ports { answer, small, index: index.clone(), tools })
 }
 
 /// A tool by its name; none if it asks a service that is not switched on.
-fn tool(config: &Config, name: &str, index: &Arc<dyn Index>) -> anyhow::Result<Option<Arc<dyn Tool>>> {
+fn tool(
+    config: &Config,
+    name: &str,
+    index: &Arc<dyn Index>,
+    retrieval: &Retrieval,
+) -> anyhow::Result<Option<Arc<dyn Tool>>> {
     let settings = &config.tools;
-    if let Some(tool) = of_documents(name, index) {
+    if let Some(tool) = of_documents(name, index, retrieval) {
         return Ok(Some(tool));
     }
     let unusable = |error: String| anyhow!(error).context("in `tools`");

@@ -54,6 +54,11 @@ pub struct RealServer {
 
 static CHAT: OnceLock<RealServer> = OnceLock::new();
 static EMBEDDINGS: OnceLock<RealServer> = OnceLock::new();
+static LARGE: OnceLock<RealServer> = OnceLock::new();
+
+/// The chat models, by their files.
+const SMALL_MODEL: &str = "llm/qwen2.5-coder-0.5b.gguf";
+const LARGE_MODEL: &str = "llm/qwen2.5-coder-1.5b.gguf";
 
 impl RealServer {
     /// The server with the small chat model; the first caller starts it.
@@ -61,7 +66,15 @@ impl RealServer {
     /// # Panics
     /// Fails the test when it does not start within a minute.
     pub fn chat() -> &'static Self {
-        CHAT.get_or_init(|| Self::start(&[]))
+        CHAT.get_or_init(|| Self::start(SMALL_MODEL, &[]))
+    }
+
+    /// The server with the larger chat model, which evaluations use; `just fetch-large-model` brings it.
+    ///
+    /// # Panics
+    /// Fails the test when it does not start within a minute.
+    pub fn large() -> &'static Self {
+        LARGE.get_or_init(|| Self::start(LARGE_MODEL, &["--one-at-a-time"]))
     }
 
     /// The same as a server of embeddings.
@@ -69,7 +82,7 @@ impl RealServer {
     /// # Panics
     /// Fails the test when it does not start within a minute.
     pub fn embeddings() -> &'static Self {
-        EMBEDDINGS.get_or_init(|| Self::start(&["--embeddings"]))
+        EMBEDDINGS.get_or_init(|| Self::start(SMALL_MODEL, &["--embeddings"]))
     }
 
     /// Where its API begins, as a provider's `base_url`.
@@ -77,7 +90,7 @@ impl RealServer {
         format!("http://127.0.0.1:{}/v1", self.port)
     }
 
-    fn start(flags: &[&str]) -> Self {
+    fn start(model: &str, flags: &[&str]) -> Self {
         let models = RealModels::find();
         let port = std::net::TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
@@ -86,7 +99,7 @@ impl RealServer {
         let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("models");
         let child = Command::new(models.python())
             .arg(here.join("serve.py"))
-            .arg(models.path("llm/qwen2.5-coder-0.5b.gguf"))
+            .arg(models.path(model))
             .arg(port.to_string())
             .args(flags)
             .stdin(Stdio::piped())

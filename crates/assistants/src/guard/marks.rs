@@ -5,73 +5,99 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
+use super::pattern;
 use crate::format::Cited;
 
-#[expect(clippy::expect_used, reason = "the patterns are written here and tested")]
-fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("a pattern that can be read")
-}
-
-/// One or more numbers in brackets, perhaps with a page.
+/// One or more numbers in brackets, perhaps each with a page.
 static MARK: LazyLock<Regex> = LazyLock::new(|| {
+    let page = r"(?:\s*[,:;]?\s*(?:pp?\.|pages?|p\u{e1}gs?\.|p\u{e1}ginas?|paginas?)\s*\d{1,5})?";
+    let source = r"(?:sources?|fuentes?)?\s*\#?\s*\d{1,3}";
+    pattern(&format!(
+        r"(?i)[\[\u{{3010}}]\s*(?<inside>{source}{page}(?:\s*(?:,|;|-|\u{{2013}}|and|y)\s*{source}{page})*)\s*[\]\u{{3011}}]"
+    ))
+});
+
+/// One number in a mark, what joins it to the one before, and its page.
+static ONE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"(?xi)[\[\u{3010}]\s*(?:sources?|fuentes?)?\s*\#?
-          (?<numbers>\d{1,3}(?:\s*(?:,|;|and|y)\s*(?:source\s*)?\d{1,3})*)
-          (?:\s*[,:;]\s*(?:p\.|pp\.|page|p\u{e1}g\.|p\u{e1}gina|pagina)\s*(?<page>\d{1,5}))?\s*[\]\u{3011}]",
+        r"(?i)(?<join>-|\u{2013})?\s*(?:sources?|fuentes?)?\s*\#?\s*(?<number>\d{1,3})(?:\s*[,:;]?\s*(?:pp?\.|pages?|p\u{e1}gs?\.|p\u{e1}ginas?|paginas?)\s*(?<page>\d{1,5}))?",
     )
 });
 
 /// Words in quotation marks.
 static QUOTATION: LazyLock<Regex> = LazyLock::new(|| {
-    pattern("\"([^\"\\n]{3,600})\"|\u{201c}([^\u{201d}\\n]{3,600})\u{201d}|\u{ab}([^\u{bb}\\n]{3,600})\u{bb}")
+    pattern(
+        "\"([^\"\\n]{3,1200})\"|\u{201c}([^\u{201d}\\n]{3,1200})\u{201d}|\u{ab}([^\u{bb}\\n]{3,1200})\u{bb}",
+    )
 });
 
 /// What the words of an answer cite.
 pub(super) struct Marks {
-    /// The sources, each with the words that are quoted before it, if any are.
+    /// The sources, each with a page if one is named.
     pub(super) cited: Vec<Cited>,
+    /// What is quoted, and the sources that it may be from: those of the next mark on the line, else of the one before.
+    pub(super) quoted: Vec<(String, Vec<Cited>)>,
     /// Numbers that no source has.
     pub(super) unknown: BTreeSet<u32>,
 }
 
 /// Reads the marks in an answer and takes out those of sources that there are not.
 pub(super) fn read(answer: &str, known: &BTreeSet<u32>) -> (String, Marks) {
-    let mut marks = Marks { cited: Vec::new(), unknown: BTreeSet::new() };
-    let mut from = 0;
-    for found in MARK.captures_iter(answer) {
-        let Some(whole) = found.get(0) else { continue };
-        let page = found.name("page").and_then(|page| page.as_str().parse().ok());
-        let before = sentence_before(&answer[from..whole.start()]);
-        let quotations: Vec<&str> = QUOTATION
-            .captures_iter(before)
-            .filter_map(|quoted| (1..=3).find_map(|group| quoted.get(group)).map(|quoted| quoted.as_str()))
-            .collect();
-        for source in numbers(&found) {
-            if !known.contains(&source) {
-                marks.unknown.insert(source);
-                continue;
-            }
-            let cite = |quote: &str| Cited { source, page, quote: quote.to_owned() };
-            // With several sources nobody knows which one is quoted.
-            match quotations.as_slice() {
-                quoted if !quoted.is_empty() && numbers(&found).count() == 1 => {
-                    marks.cited.extend(quoted.iter().map(|quote| cite(quote)));
+    let mut marks = Marks { cited: Vec::new(), quoted: Vec::new(), unknown: BTreeSet::new() };
+    for line in answer.lines() {
+        let found: Vec<_> =
+            MARK.captures_iter(line).filter_map(|mark| Some((mark.get(0)?.range(), cited(&mark)))).collect();
+        for (_, cited) in &found {
+            for one in cited {
+                if known.contains(&one.source) {
+                    marks.cited.push(one.clone());
+                } else {
+                    marks.unknown.insert(one.source);
                 }
-                _ => marks.cited.push(cite("")),
             }
         }
-        from = whole.end();
-    }
-    let cleaned = MARK.replace_all(answer, |found: &Captures<'_>| {
-        let left: Vec<String> =
-            numbers(found).filter(|number| known.contains(number)).map(|number| number.to_string()).collect();
-        match (left.is_empty(), found.name("page")) {
-            (true, _) => String::new(),
-            (false, Some(page)) => format!("[{}, p. {}]", left.join(", "), page.as_str()),
-            (false, None) => format!("[{}]", left.join(", ")),
+        for quotation in QUOTATION.captures_iter(line) {
+            let Some(quoted) = (1..=3).find_map(|group| quotation.get(group)) else { continue };
+            let next = found.iter().find(|(mark, _)| mark.start >= quoted.end());
+            let before = found.iter().rev().find(|(mark, _)| mark.end <= quoted.start());
+            let of = next.or(before).map(|(_, cited)| cited.clone()).unwrap_or_default();
+            let of = of.into_iter().filter(|one| known.contains(&one.source)).collect();
+            marks.quoted.push((quoted.as_str().to_owned(), of));
         }
+    }
+    let cleaned = MARK.replace_all(answer, |mark: &Captures<'_>| {
+        let all = cited(mark);
+        if all.iter().all(|one| known.contains(&one.source)) {
+            return mark[0].to_owned();
+        }
+        let left = all.iter().filter(|one| known.contains(&one.source)).map(|one| match one.page {
+            Some(page) => format!("{}, p. {page}", one.source),
+            None => one.source.to_string(),
+        });
+        let left: Vec<String> = left.collect();
+        if left.is_empty() { String::new() } else { format!("[{}]", left.join("; ")) }
     });
     (cleaned.trim_end().to_owned(), marks)
+}
+
+/// The sources that a mark names.
+fn cited(mark: &Captures<'_>) -> Vec<Cited> {
+    let inside = mark.name("inside").map_or("", |inside| inside.as_str());
+    let mut all: Vec<Cited> = Vec::new();
+    for one in ONE.captures_iter(inside) {
+        let number = |name: &str| one.name(name).and_then(|part| part.as_str().parse::<u32>().ok());
+        let Some(source) = number("number") else { continue };
+        let from = match (one.name("join"), all.last()) {
+            (Some(_), Some(last)) if last.source < source => last.source + 1,
+            _ => source,
+        };
+        all.extend((from..=source).map(|source| Cited {
+            source,
+            page: number("page"),
+            quote: String::new(),
+        }));
+    }
+    all
 }
 
 /// A text without its marks.
@@ -79,45 +105,48 @@ pub(super) fn without(text: &str) -> String {
     MARK.replace_all(text, "").into_owned()
 }
 
-fn numbers<'a>(found: &'a Captures<'_>) -> impl Iterator<Item = u32> + use<'a> {
-    let listed = found.name("numbers").map_or("", |numbers| numbers.as_str());
-    listed.split(|letter: char| !letter.is_ascii_digit()).filter_map(|number| number.parse().ok())
-}
-
-/// The last sentence of a text; what is cited stands in it.
-fn sentence_before(text: &str) -> &str {
-    let trimmed = text.trim_end_matches(|letter: char| letter.is_whitespace() || ".!?".contains(letter));
-    let begins = [". ", "? ", "! ", "\n"].iter().filter_map(|end| trimmed.rfind(end)).max();
-    // A full stop may stand within the quotation itself.
-    let open = |text: &str| {
-        text.matches('"').count() % 2 == 1
-            || text.matches('\u{201c}').count() < text.matches('\u{201d}').count()
-    };
-    match begins {
-        Some(at) if !open(&trimmed[at..]) => &trimmed[at..],
-        _ => trimmed,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn cite(source: u32, page: Option<u32>) -> Cited {
+        Cited { source, page, quote: String::new() }
+    }
+
     #[test]
-    fn marks_are_read_with_what_is_quoted_before_them() {
-        let known = [1, 2].into();
-        let answer = "The rate is \u{201c}2 percent\u{201d} [1, p. 7]. Modules are free [2][9]. Both [1, 2].";
+    fn marks_are_read_and_unknown_ones_taken_out() {
+        let known = [1, 2, 3].into();
+        let answer = "The rate is \u{201c}2 percent\u{201d} [1, p. 7]. Modules are free [2][9]. Both [1,2] [fuente 1, fuente 9].";
         let (cleaned, marks) = read(answer, &known);
         assert_eq!(
             cleaned,
-            "The rate is \u{201c}2 percent\u{201d} [1, p. 7]. Modules are free [2]. Both [1, 2]."
+            "The rate is \u{201c}2 percent\u{201d} [1, p. 7]. Modules are free [2]. Both [1,2] [1]."
         );
         assert_eq!(marks.unknown, [9].into());
-        let cite = |source, page, quote: &str| Cited { source, page, quote: quote.to_owned() };
         assert_eq!(
             marks.cited,
-            [cite(1, Some(7), "2 percent"), cite(2, None, ""), cite(1, None, ""), cite(2, None, "")]
+            [cite(1, Some(7)), cite(2, None), cite(1, None), cite(2, None), cite(1, None)]
         );
+        assert_eq!(marks.quoted, [("2 percent".to_owned(), vec![cite(1, Some(7))])]);
         assert_eq!(without("2 % [1]."), "2 % .");
+        let (_, marks) = read("All say so [1-3], [1, p. 7; 2, p. 9].", &known);
+        assert_eq!(marks.cited[..3], [cite(1, None), cite(2, None), cite(3, None)]);
+        assert_eq!(marks.cited[3..], [cite(1, Some(7)), cite(2, Some(9))]);
+    }
+
+    #[test]
+    fn every_quotation_is_found_with_whom_it_may_be_from() {
+        let known = [1, 2].into();
+        let quoted = |answer: &str| {
+            let (_, marks) = read(answer, &known);
+            let of = |(text, of): &(String, Vec<Cited>)| {
+                (text.clone(), of.iter().map(|one| one.source).collect::<Vec<_>>())
+            };
+            marks.quoted.iter().map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(quoted("It says \"so it is\". This is in force [1]."), [("so it is".to_owned(), vec![1])]);
+        assert_eq!(quoted("Source [1] says \"so it is\""), [("so it is".to_owned(), vec![1])]);
+        assert_eq!(quoted("\u{ab}A. Be\u{bb} [1, 2]"), [("A. Be".to_owned(), vec![1, 2])]);
+        assert_eq!(quoted("\"so it is\" and no source"), [("so it is".to_owned(), vec![])]);
     }
 }

@@ -1,8 +1,10 @@
 //! The guard over what an answer says: every citation is looked up, every quotation looked for, every value compared.
 
 mod bare;
+mod fuzzy;
 mod marks;
 pub mod quote;
+mod rows;
 mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +18,8 @@ use crate::format::{Cited, Written};
 use crate::source::{Origin, Source};
 pub use quote::Found;
 use quote::{Said, Spans, find};
-use values::{agree, values};
+use regex::Regex;
+use values::{Worth, agree, claimed, values};
 
 /// What is done about what the guard finds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -52,6 +55,9 @@ pub struct Citation {
     pub boxes: Vec<[f32; 4]>,
     /// The version of the document: the SHA-256 of its content.
     pub version: String,
+    /// What the model quoted.
+    #[serde(skip)]
+    quoted: String,
 }
 
 /// Something that the guard found.
@@ -77,6 +83,8 @@ pub enum WarningKind {
     ValueNotFound,
     /// Nothing is cited.
     NothingCited,
+    /// It was taken for chat, and nothing was looked up.
+    NotFromDocuments,
     /// The model reached its limit of tokens.
     CutOff,
 }
@@ -104,6 +112,11 @@ const SNIPPET: usize = 300;
 /// What ends sooner is an abbreviation.
 const SHORTEST_SENTENCE: usize = 24;
 
+#[expect(clippy::expect_used, reason = "the patterns are written in this folder and tested")]
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("a pattern that can be read")
+}
+
 /// Looks at an answer. `said` is what the person said: its values need no source.
 ///
 /// # Errors
@@ -129,19 +142,37 @@ pub async fn check(
     // What a source is cited for: the question, and the answer without its marks.
     let about = format!("{said}\n{}", marks::without(&written.answer));
     let mut pages = Pages { index, scope, read: BTreeMap::new() };
-    let mut citations = Vec::new();
-    for cited in all_cited(&written.cited, marks.cited) {
+    let mut citations: Vec<Citation> = Vec::new();
+    for cited in all_cited(&written.cited, &marks.cited) {
         let Some(source) = sources.iter().find(|source| source.number == cited.source) else { continue };
-        let citation = match &source.origin {
-            Origin::Tool { tool, text } => of_tool(tool, text, &cited, &about),
-            Origin::Passage(passage) => pages.of_passage(passage, &cited, &about, &mut warnings).await?,
-        };
+        let citation = pages.of_source(source, &cited, &about, &mut warnings).await?;
         if citation.found == Found::NotFound {
             let text = format!("source {} does not say: {}", cited.source, cited.quote.trim());
             warnings.push(Warning::new(WarningKind::QuoteNotFound, text));
         }
         citations.push(citation);
     }
+    for (quote, of) in &marks.quoted {
+        let known = |citation: &Citation| citation.quoted == *quote;
+        if said.contains(quote.as_str()) || citations.iter().any(known) {
+            continue;
+        }
+        let citation = pages.of_quotation(sources, quote, of, &marks.cited, &about).await?;
+        match citation {
+            Some(citation) => {
+                citations.retain(|other| other.source != citation.source || other.found != Found::Unquoted);
+                citations.push(citation);
+            }
+            None => {
+                let text = format!("no source that is cited says: {quote}");
+                warnings.push(Warning::new(WarningKind::QuoteNotFound, text));
+                citations.extend(pages.missed(sources, quote, of.first()));
+                let missed = of.first().map(|one| one.source);
+                citations.retain(|other| Some(other.source) != missed || other.found != Found::Unquoted);
+            }
+        }
+    }
+    citations.sort_by_key(|citation| citation.source);
     let cited: BTreeSet<u32> = citations.iter().map(|citation| citation.source).collect();
     warnings.extend(unborne_values(&marks::without(&written.claims()), sources, &cited, said));
     if cited.is_empty() && !sources.is_empty() {
@@ -150,17 +181,18 @@ pub async fn check(
     Ok(Checked { answer, citations, warnings })
 }
 
-/// What is cited in fields and in the words; who is cited with a quotation is not cited again without one.
-fn all_cited(in_fields: &[Cited], in_words: Vec<Cited>) -> Vec<Cited> {
+/// What is cited in fields and in the words. Who is cited with a quotation, or with a page, is not cited again without.
+fn all_cited(in_fields: &[Cited], in_words: &[Cited]) -> Vec<Cited> {
     let mut all: Vec<Cited> = Vec::new();
-    let quoted = |cited: &&Cited| !cited.quote.trim().is_empty();
-    for cited in in_fields.iter().chain(&in_words).filter(quoted) {
-        if !all.contains(cited) {
-            all.push(cited.clone());
-        }
-    }
-    for cited in in_fields.iter().chain(&in_words) {
-        if !all.iter().any(|other| other.source == cited.source) {
+    let telling = |cited: &&Cited| (cited.quote.trim().is_empty(), cited.page.is_none());
+    let mut sorted: Vec<&Cited> = in_fields.iter().chain(in_words).collect();
+    sorted.sort_by_key(telling);
+    for cited in sorted {
+        let told = |other: &Cited| {
+            let same_words = cited.quote.trim().is_empty() || cited.quote == other.quote;
+            other.source == cited.source && same_words && (cited.page.is_none() || cited.page == other.page)
+        };
+        if !all.iter().any(told) {
             all.push(cited.clone());
         }
     }
@@ -168,7 +200,7 @@ fn all_cited(in_fields: &[Cited], in_words: Vec<Cited>) -> Vec<Cited> {
 }
 
 fn of_tool(tool: &str, text: &str, cited: &Cited, about: &str) -> Citation {
-    let said = [Said { text, path: &[] }];
+    let said = [Said { text, path: &[], follows: false }];
     let (found, snippet) = match cited.quote.trim() {
         "" => (Found::Unquoted, nearest_line(text, about).0),
         quote => match find(quote, &said) {
@@ -186,6 +218,7 @@ fn of_tool(tool: &str, text: &str, cited: &Cited, about: &str) -> Citation {
         found,
         boxes: Vec::new(),
         version: String::new(),
+        quoted: cited.quote.trim().to_owned(),
     }
 }
 
@@ -206,6 +239,52 @@ impl Pages<'_> {
         Ok(self.read.get(&key).map_or(&[], Vec::as_slice))
     }
 
+    async fn of_source(
+        &mut self,
+        source: &Source,
+        cited: &Cited,
+        about: &str,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Citation, EvidenceError> {
+        match &source.origin {
+            Origin::Tool { tool, text } => Ok(of_tool(tool, text, cited, about)),
+            Origin::Passage(passage) => self.of_passage(passage, cited, about, warnings).await,
+        }
+    }
+
+    /// Words that are quoted, from the source that has them: one that they may be from, else any that is cited.
+    async fn of_quotation(
+        &mut self,
+        sources: &[Source],
+        quote: &str,
+        of: &[Cited],
+        cited: &[Cited],
+        about: &str,
+    ) -> Result<Option<Citation>, EvidenceError> {
+        for one in of.iter().chain(cited) {
+            let Some(source) = sources.iter().find(|source| source.number == one.source) else { continue };
+            let asked = Cited { quote: quote.to_owned(), ..one.clone() };
+            let citation = self.of_source(source, &asked, about, &mut Vec::new()).await?;
+            if citation.found != Found::NotFound {
+                return Ok(Some(citation));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A quotation that no source has, with the source that it was said to be from.
+    fn missed(&self, sources: &[Source], quote: &str, of: Option<&Cited>) -> Option<Citation> {
+        let of = of?;
+        let source = sources.iter().find(|source| source.number == of.source)?;
+        let mut citation = match &source.origin {
+            Origin::Tool { tool, text } => of_tool(tool, text, of, quote),
+            Origin::Passage(passage) => citation_of(passage, of),
+        };
+        citation.found = Found::NotFound;
+        citation.snippet = quote.to_owned();
+        Some(citation)
+    }
+
     async fn of_passage(
         &mut self,
         passage: &Passage,
@@ -213,17 +292,7 @@ impl Pages<'_> {
         about: &str,
         warnings: &mut Vec<Warning>,
     ) -> Result<Citation, EvidenceError> {
-        let mut citation = Citation {
-            source: cited.source,
-            document_id: passage.document.to_string(),
-            document_type: passage.kind.clone(),
-            title: passage.title.clone(),
-            page: Some(passage.page),
-            snippet: cited.quote.trim().to_owned(),
-            found: Found::NotFound,
-            boxes: Vec::new(),
-            version: passage.version.clone(),
-        };
+        let mut citation = citation_of(passage, cited);
         if citation.snippet.is_empty() {
             let (line, span) = nearest_line(&passage.text, about);
             (citation.snippet, citation.found) = (line, Found::Unquoted);
@@ -243,8 +312,12 @@ impl Pages<'_> {
         if citation.found == Found::Unquoted {
             return Ok(citation);
         }
-        let said: Vec<Said<'_>> =
-            on_page.iter().map(|chunk| Said { text: &chunk.text, path: &chunk.path }).collect();
+        let goes_on =
+            |at: usize| at > 0 && on_page[at].chunks.0 == on_page[at - 1].chunks.1.saturating_add(1);
+        let chunks = on_page.iter().enumerate();
+        let said: Vec<Said<'_>> = chunks
+            .map(|(at, chunk)| Said { text: &chunk.text, path: &chunk.path, follows: goes_on(at) })
+            .collect();
         let (found, spans) = find(&citation.snippet, &said);
         citation.found = found;
         if found == Found::NotFound {
@@ -261,7 +334,23 @@ impl Pages<'_> {
     }
 }
 
-/// The words at some spans; where a heading was quoted, the first line of what stands under it.
+/// A citation of a passage before it was looked for.
+fn citation_of(passage: &Passage, cited: &Cited) -> Citation {
+    Citation {
+        source: cited.source,
+        document_id: passage.document.to_string(),
+        document_type: passage.kind.clone(),
+        title: passage.title.clone(),
+        page: Some(passage.page),
+        snippet: cited.quote.trim().to_owned(),
+        found: Found::NotFound,
+        boxes: Vec::new(),
+        version: passage.version.clone(),
+        quoted: cited.quote.trim().to_owned(),
+    }
+}
+
+/// The words at some spans; where a heading was quoted, the headings.
 fn words_of(said: &[Said<'_>], spans: &Spans) -> String {
     let words = spans
         .iter()
@@ -329,30 +418,37 @@ fn pieces(text: &str) -> impl Iterator<Item = std::ops::Range<usize>> {
     pieces.into_iter().map(trimmed).filter(|piece| !piece.is_empty()).collect::<Vec<_>>().into_iter()
 }
 
-/// What of an answer's codes, rates, amounts and dates is in no source that it cites.
+/// What of an answer's codes, rates, amounts and dates is in no source that it cites. What the person has said may be said
+/// again, except for codes and rates: who asks whether it is 3.9 % has not said that it is.
 fn unborne_values(claims: &str, sources: &[Source], cited: &BTreeSet<u32>, said: &str) -> Vec<Warning> {
-    let mut borne = values(said);
+    let mut borne = Vec::new();
     for source in sources.iter().filter(|source| cited.contains(&source.number)) {
         borne.extend(values(source.text()));
         if let Origin::Passage(passage) = &source.origin {
-            borne.extend(values(&format!(
-                "{}\n{}\npage {}",
-                passage.title,
-                passage.path.join("\n"),
-                passage.page
-            )));
+            borne.extend(values(&format!("{}\n{}", passage.title, passage.path.join("\n"))));
         }
     }
+    let said = values(said);
     let mut missing: Vec<values::Value> = Vec::new();
-    for value in values(claims) {
+    let mut warnings = Vec::new();
+    for value in claimed(claims) {
         let known = missing.iter().any(|other| other.worth == value.worth);
-        if !known && !borne.iter().any(|source| agree(&value.worth, &source.worth)) {
-            missing.push(value);
+        if known || borne.iter().any(|source| agree(&value, source)) {
+            continue;
         }
+        let asked = said.iter().any(|said| agree(&value, said));
+        let is_rule = matches!(value.worth, Worth::Code(_) | Worth::Percent(_));
+        if asked && !is_rule {
+            continue;
+        }
+        let written = value.written.trim();
+        let text = if asked {
+            format!("{written} is in no source that is cited, only in the question")
+        } else {
+            format!("{written} is in no source that is cited")
+        };
+        warnings.push(Warning::new(WarningKind::ValueNotFound, text));
+        missing.push(value);
     }
-    let warn = |value: values::Value| {
-        let text = format!("{} is in no source that is cited", value.written.trim());
-        Warning::new(WarningKind::ValueNotFound, text)
-    };
-    missing.into_iter().map(warn).collect()
+    warnings
 }

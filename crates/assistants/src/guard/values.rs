@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
+use super::pattern;
+
 /// A value in a text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Value {
@@ -13,6 +15,8 @@ pub(super) struct Value {
     pub(super) worth: Worth,
     /// As it is written.
     pub(super) written: String,
+    /// Whether it is money.
+    money: bool,
     /// Where it stands, in bytes.
     stands: Range<usize>,
 }
@@ -83,16 +87,11 @@ const MONTHS: [[&str; 2]; 12] = [
     ["december", "diciembre"],
 ];
 
-#[expect(clippy::expect_used, reason = "the patterns are written here and tested")]
-fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("a pattern that can be read")
-}
-
 static DATE: LazyLock<Regex> = LazyLock::new(|| {
     let months: Vec<String> = MONTHS
         .iter()
         .flatten()
-        .flat_map(|name| [(*name).to_owned(), format!(r"{}\.?", &name[..3])])
+        .flat_map(|name| [(*name).to_owned(), format!(r"{}t?\.?", &name[..3])])
         .collect();
     let month = months.join("|");
     pattern(&format!(
@@ -117,10 +116,30 @@ static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
 /// A number at the beginning of a line that only counts lines.
 static COUNTS_LINES: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^\s*(?:[-*]\s*)?\d{1,2}[.)]\s"));
 
+/// What says that a number is money, before or after it.
+static CURRENCY: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"(?i)(?:[$€£]|\b(?:usd|eur|uyu|gbp|dollars?|euros?|pesos?|cents?|d\u{f3}lares|centavos?))")
+});
+
+/// Where an answer says on which page something is.
+static PAGE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"(?i)\b(?:pages?|pp?\.|p\u{e1}ginas?|p\u{e1}gs?\.)\s*\d+(?:\s*[-\u{2013}]\s*\d+)?")
+});
+
+/// The values that an answer claims. Numbers that only count lines, and those of pages, are none.
+pub(super) fn claimed(text: &str) -> Vec<Value> {
+    let counts = COUNTS_LINES.find_iter(text).chain(PAGE.find_iter(text));
+    let taken = counts.map(|found| found.range()).collect();
+    values_beside(text, taken)
+}
+
 /// The values in a text, in their order.
 pub(super) fn values(text: &str) -> Vec<Value> {
+    values_beside(text, Vec::new())
+}
+
+fn values_beside(text: &str, mut taken: Vec<Range<usize>>) -> Vec<Value> {
     let mut values = Vec::new();
-    let mut taken: Vec<Range<usize>> = COUNTS_LINES.find_iter(text).map(|found| found.range()).collect();
     let free = |taken: &[Range<usize>], range: &Range<usize>| {
         !taken.iter().any(|other| other.start < range.end && range.start < other.end)
     };
@@ -129,30 +148,51 @@ pub(super) fn values(text: &str) -> Vec<Value> {
         let dates = dates(&found);
         if free(&taken, &whole) && !dates.is_empty() {
             let (worth, written) = (Worth::Date(dates), text[whole.clone()].to_owned());
-            values.push(Value { worth, written, stands: whole.clone() });
+            values.push(Value { worth, written, money: false, stands: whole.clone() });
             taken.push(whole);
         }
     }
     for found in NUMBER.captures_iter(text) {
         let (Some(whole), Some(number)) = (found.get(0), found.name("number")) else { continue };
-        let inside_a_word =
-            text[..number.start()].ends_with(|letter: char| letter.is_alphabetic() || letter == '_');
-        if inside_a_word || !free(&taken, &whole.range()) {
+        if !free(&taken, &whole.range()) || is_part_of_a_name(text, number.as_str(), number.start()) {
             continue;
         }
         if let Some(worth) = worth(number.as_str(), found.name("percent").is_some()) {
-            values.push(Value { worth, written: whole.as_str().to_owned(), stands: whole.range() });
+            let written = whole.as_str().to_owned();
+            values.push(Value {
+                worth,
+                written,
+                money: is_money(text, &whole.range()),
+                stands: whole.range(),
+            });
         }
     }
     values.sort_by_key(|value| value.stands.start);
     values
 }
 
+/// Whether a number belongs to a name, as in B12 or MP3; behind more letters, as in USD9999, it is a value.
+fn is_part_of_a_name(text: &str, number: &str, at: usize) -> bool {
+    let letters =
+        text[..at].chars().rev().take_while(|letter| letter.is_alphabetic() || *letter == '_').count();
+    (1..=2).contains(&letters) && !number.contains(['.', ','])
+}
+
+/// Whether a currency stands just before or after a number.
+fn is_money(text: &str, stands: &Range<usize>) -> bool {
+    let before: String =
+        text[..stands.start].chars().rev().take(4).collect::<Vec<_>>().into_iter().rev().collect();
+    let after: String = text[stands.end..].chars().take(9).collect();
+    let begins = |found: regex::Match<'_>| after[..found.start()].trim().is_empty();
+    CURRENCY.is_match(&before) || CURRENCY.find(&after).is_some_and(begins)
+}
+
 fn dates(found: &Captures<'_>) -> Vec<Date> {
     let number = |name: &str| found.name(name).and_then(|part| part.as_str().parse::<u32>().ok());
     let month = |name: &str| {
         let word = found.name(name)?.as_str().trim_end_matches('.').to_lowercase();
-        let at = MONTHS.iter().position(|names| names.iter().any(|name| name.starts_with(&word)))?;
+        let word = if word == "sept" { "sep" } else { word.as_str() };
+        let at = MONTHS.iter().position(|names| names.iter().any(|name| name.starts_with(word)))?;
         u32::try_from(at + 1).ok()
     };
     let date = |year, month, day: Option<u32>| {
@@ -216,32 +256,30 @@ fn readings(number: &str) -> Vec<Decimal> {
 }
 
 /// Whether a value in an answer is borne out by one in a source.
-pub(super) fn agree(answer: &Worth, source: &Worth) -> bool {
+pub(super) fn agree(answer: &Value, source: &Value) -> bool {
     let any = |ours: &[Decimal], theirs: &[Decimal]| ours.iter().any(|our| theirs.contains(our));
     let hundredths = |of: &[Decimal]| of.iter().map(|one| one.hundredth()).collect::<Vec<_>>();
-    match (answer, source) {
+    match (&answer.worth, &source.worth) {
+        // A code is borne out by those that are more exact, and the last two pairs may be written together.
         (Worth::Code(ours), Worth::Code(theirs)) => {
-            let (ours, theirs) = (ours.concat(), theirs.concat());
-            theirs.starts_with(&ours)
+            theirs.starts_with(ours) || ours.concat() == theirs.concat()
         }
         // A heading is named by its first digits, and a code may be written without its points.
         (Worth::Number(ours), Worth::Code(theirs)) => {
             let digits = theirs.concat();
-            ours.iter().any(|our| {
-                our.places == 0
-                    && [4, 6, 8, 10].contains(&our.digits.to_string().len())
-                    && digits.starts_with(&our.digits.to_string())
-            })
+            let as_digits = |our: &Decimal| {
+                let own = our.digits.to_string();
+                our.places == 0 && [4, 6, 8, 10].contains(&own.len()) && digits.starts_with(&own)
+            };
+            ours.iter().any(as_digits) || any(ours, &readings(&theirs.join(".")))
         }
-        (Worth::Code(ours), Worth::Number(theirs)) => {
-            // A rate of 1234.56 looks like a code.
-            let ours = readings(&ours.join("."));
-            any(&ours, theirs)
-        }
+        // A rate of 1234.56 looks like a code.
+        (Worth::Code(ours), Worth::Number(theirs)) => any(&readings(&ours.join(".")), theirs),
         (Worth::Percent(ours), Worth::Percent(theirs)) | (Worth::Number(ours), Worth::Number(theirs)) => {
             any(ours, theirs)
         }
         (Worth::Percent(ours), Worth::Number(theirs)) => any(&hundredths(ours), theirs),
+        (Worth::Number(_), Worth::Percent(_) | Worth::Date(_)) if answer.money => false,
         (Worth::Number(ours), Worth::Percent(theirs)) => any(ours, theirs) || any(ours, &hundredths(theirs)),
         (Worth::Date(ours), Worth::Date(theirs)) => ours.iter().any(|our| {
             let same = |their: &Date| (our.year, our.month) == (their.year, their.month);
@@ -261,9 +299,9 @@ mod tests {
 
     #[track_caller]
     fn check(answer: &str, source: &str, expected: bool) {
-        let (ours, theirs) = (values(answer), values(source));
+        let (ours, theirs) = (claimed(answer), values(source));
         assert!(!ours.is_empty(), "{answer} has a value");
-        let borne_out = ours.iter().all(|our| theirs.iter().any(|their| agree(&our.worth, &their.worth)));
+        let borne_out = ours.iter().all(|our| theirs.iter().any(|their| agree(our, their)));
         assert_eq!(borne_out, expected, "{answer} by {source}: {ours:?} {theirs:?}");
     }
 
@@ -283,6 +321,10 @@ mod tests {
         check("heading 8539", "8539.52.00", true);
         check("8539.52", "8539.52.00", true);
         check("85395200", "8539.52.00", true);
+        check("8539.51.0000", "8539.51.00.00", true);
+        check("$1,234.56", "1234.56 dollars", true);
+        check("September 6, 2018", "Sept. 6, 2018", true);
+        check("Paragraph 5", "5. Records shall be kept", true);
     }
 
     #[test]
@@ -294,10 +336,16 @@ mod tests {
         check("July 7, 2018", "July 6, 2018", false);
         check("July 6, 2019", "July 6, 2018", false);
         check("1,501", "1,500", false);
+        check("section 4.1.1", "4.1.12", false);
+        check("8539.52.0", "8539.52.00", false);
+        check("USD9999", "USD 99", false);
+        check("HTS8539.50.00", "8539.52.00", false);
+        check("25 dollars", "25%", false);
+        check("$6", "July 6, 2018", false);
     }
 
     #[test]
     fn what_only_counts_lines_or_stands_in_a_word_is_no_value() {
-        assert_eq!(values("1. First\n2) second, see B12 and L6"), []);
+        assert_eq!(claimed("1. First\n2) second, see B12 and L6 on page 12, p. 9"), []);
     }
 }

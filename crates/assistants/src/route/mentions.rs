@@ -18,7 +18,7 @@ pub struct Mentions {
     pub documents: Vec<DocumentName>,
     /// Names that no document has.
     pub unknown: Vec<String>,
-    /// The message with the names of the documents in the place of the mentions.
+    /// The message without the signs of mentions.
     pub text: String,
 }
 
@@ -45,7 +45,7 @@ pub fn find(message: &str, documents: &[DocumentName]) -> Mentions {
                 if !mentions.documents.contains(document) {
                     mentions.documents.push(document.clone());
                 }
-                (document.title.clone(), range.end)
+                (typed(message, &range), range.end)
             }
             None => {
                 let Some((name, range)) = candidates(message, start).last() else { continue };
@@ -59,6 +59,11 @@ pub fn find(message: &str, documents: &[DocumentName]) -> Mentions {
     }
     mentions.text.push_str(&message[from..]);
     mentions
+}
+
+/// What was typed for a name, without @ and quotation marks.
+fn typed(message: &str, range: &Range<usize>) -> String {
+    message[range.clone()].trim_matches(['@', '"', '\u{201c}', '\u{201d}', '\'']).to_owned()
 }
 
 /// Documents whose names begin with what is typed, or have it in them, the nearest first.
@@ -216,14 +221,14 @@ mod tests {
     #[test]
     fn documents_are_named_in_many_ways() {
         check("What does @Travel policy say?", &["Travel policy"], "What does Travel policy say?");
-        check("@\"travel policy\": flights?", &["Travel policy"], "Travel policy: flights?");
+        check("@\"travel policy\": flights?", &["Travel policy"], "travel policy: flights?");
         check(
             "compare @chapter-84 and @chapter-85.pdf",
             &["Chapter 84", "Chapter 85"],
-            "compare Chapter 84 and Chapter 85",
+            "compare chapter-84 and chapter-85.pdf",
         );
-        check("in @travl_policy, is it allowed", &["Travel policy"], "in Travel policy, is it allowed");
-        check("@import-guide!", &["Importing into the United States"], "Importing into the United States!");
+        check("in @travl_policy, is it allowed", &["Travel policy"], "in travl_policy, is it allowed");
+        check("@import-guide!", &["Importing into the United States"], "import-guide!");
         check("@chapter 86 rates", &[], "chapter 86 rates");
         check("write to me@home.example", &[], "write to me@home.example");
     }

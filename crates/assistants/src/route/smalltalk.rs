@@ -47,6 +47,28 @@ pub fn is_smalltalk(message: &str) -> bool {
     (1..=MOST_WORDS).contains(&words.len()) && SMALLTALK.is_match(&words.join(" "))
 }
 
+/// Whether a message takes up what was said before: then it means more than it says.
+pub fn is_reply(message: &str) -> bool {
+    const REPLIES: [&str; 12] =
+        ["yes", "no", "yep", "nope", "sure", "please", "maybe", "si", "claro", "dale", "bueno", "quiza"];
+    let first = message.split_whitespace().map(plain).find(|word| !word.is_empty());
+    first.is_some_and(|word| REPLIES.contains(&word.as_str()))
+}
+
+/// Words that a question begins with, in English and Spanish.
+const ASKING: [&str; 44] = [
+    "what", "which", "who", "whom", "whose", "when", "where", "why", "how", "is", "are", "was", "were", "do",
+    "does", "did", "can", "could", "may", "must", "should", "will", "would", "has", "have", "tell",
+    "explain", "list", "compare", "describe", "que", "cual", "cuales", "quien", "quienes", "cuando", "donde",
+    "como", "cuanto", "cuanta", "cuantos", "explica", "compara", "dime",
+];
+
+/// Whether a message has the form of a question or a request for something.
+pub fn is_question(message: &str) -> bool {
+    let first = message.split_whitespace().map(plain).find(|word| !word.is_empty());
+    message.contains(['?', '\u{bf}']) || first.is_some_and(|word| ASKING.contains(&word.as_str()))
+}
+
 /// A word without case, accents and punctuation.
 fn plain(word: &str) -> String {
     let letters = word.to_lowercase();
@@ -65,6 +87,17 @@ fn plain(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn questions_are_told_from_remarks() {
+        for message in ["Who has to approve it", "and the other one?", "¿Y el plazo", "Explica el artículo 5"]
+        {
+            assert!(is_question(message), "{message}");
+        }
+        for message in ["My grandmother bakes cakes", "I see that it is late", ""] {
+            assert!(!is_question(message), "{message}");
+        }
+    }
 
     #[test]
     fn greetings_are_told_from_questions() {

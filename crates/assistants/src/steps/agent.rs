@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ibid_core::model::{ModelError, Prompt, ToolCall};
+use ibid_core::model::{ModelError, Prompt, ToolCall, ToolChoice};
 use ibid_graph::{Context, NodeError};
 use serde_json::json;
 
@@ -25,6 +25,11 @@ pub(crate) async fn agent(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> R
     prompts.extend(turn.rounds.iter().flat_map(shown));
     let mut request = kit.request(&turn, prompts);
     request.tools = kit.ports.tools.iter().map(|tool| tool.spec().clone()).collect();
+    // Who has not looked cannot answer.
+    let has_looked = !turn.rounds.is_empty();
+    if !has_looked && !request.tools.is_empty() {
+        request.tool_choice = ToolChoice::Required;
+    }
     let reply = match kit.ask(&context, model, request, |_| {}).await {
         Ok(reply) => reply,
         // There is no room for another round: the answer is written from what there is.
@@ -40,12 +45,29 @@ pub(crate) async fn agent(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> R
         let call =
             Call { id: format!("{}.{}.{id}", turn.rounds.len() + 1, calls.len() + 1), name, arguments };
         let same = |other: &Call| (&other.name, &other.arguments) == (&call.name, &call.arguments);
-        let again = turn.rounds.iter().flat_map(|round| &round.calls).any(same);
+        // What failed may be tried again.
+        let answered = |round: &Round, call: &Call| {
+            round.results.iter().any(|(id, text)| *id == call.id && !text.starts_with("<error>"))
+        };
+        let again = turn
+            .rounds
+            .iter()
+            .any(|round| round.calls.iter().any(|other| same(other) && answered(round, other)));
         if !again && !calls.iter().any(same) && calls.len() < limits.calls {
             calls.push(call);
         }
     }
+    if calls.is_empty() && !has_looked && !reply.partial {
+        calls.extend(search(&kit, &turn));
+    }
     Ok(Change::Chose { text: reply.text, calls, spent: reply.spent })
+}
+
+/// A search for the question itself, for a model that calls no tool although it must.
+fn search(kit: &Kit, turn: &Turn) -> Option<Call> {
+    let mut names = kit.ports.tools.iter().map(|tool| &tool.spec().name);
+    let name = names.find(|name| name.starts_with("search"))?.clone();
+    Some(Call { id: "1.1.search".to_owned(), name, arguments: json!({ "query": turn.question }) })
 }
 
 /// Whether tools are called next; the answer is written when there is nothing to call or no more may be spent.

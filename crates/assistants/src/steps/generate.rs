@@ -8,9 +8,12 @@ use serde_json::json;
 
 use crate::format::{Draft, Format, answer_so_far};
 use crate::guard::Policy;
-use crate::kit::{Kit, Reply, failed, for_free};
-use crate::source::Source;
-use crate::turn::{Change, Turn};
+use crate::kit::{Kit, Reply, failed};
+use crate::source::{Source, harmless};
+use crate::turn::{Change, Spent, Turn};
+
+/// Of a source that does not fit, at least so many bytes are shown.
+const LEAST_OF_A_SOURCE: usize = 300;
 
 /// Tokens that the parts of a prompt take besides their words.
 const AROUND: usize = 96;
@@ -24,7 +27,7 @@ pub(crate) async fn generate(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -
         return not_known(&kit, &turn, &context);
     }
     context.status("writing the answer");
-    write(&kit, &turn, &context, Vec::new()).await
+    write(&kit, &turn, &context, "").await
 }
 
 /// Writes the answer again, told what was wrong with it.
@@ -32,18 +35,27 @@ pub(crate) async fn repair(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> 
     context.status("writing the answer again, because not everything in it is borne out");
     let findings: Vec<&str> = turn.findings.iter().map(|finding| finding.text.as_str()).collect();
     let told = kit.prompt("repair", &turn, json!({ "findings": findings }))?;
-    let before = turn.draft.as_ref().map(|draft| draft.raw.clone()).unwrap_or_default();
-    write(&kit, &turn, &context, vec![Prompt::assistant(before), Prompt::User(told)]).await
+    let before = turn.draft.as_ref().map(|draft| draft.raw.as_str()).unwrap_or_default();
+    // In one message with the sources, so that these cannot be left out as what was said before.
+    write(&kit, &turn, &context, &format!("\n\n<answer>\n{}\n</answer>\n\n{told}", harmless(before))).await
 }
 
-async fn write(kit: &Kit, turn: &Turn, context: &Context, then: Vec<Prompt>) -> Result<Change, NodeError> {
+async fn write(kit: &Kit, turn: &Turn, context: &Context, then: &str) -> Result<Change, NodeError> {
     let (model, format) = (kit.ports.answer.as_ref(), turn.asked.format);
-    let mut shown = kit.fitting(model, turn, &then)?;
+    let mut beginnings = true;
+    let (mut shown, mut most) = (kit.fitting(model, turn, then)?, usize::MAX);
     loop {
-        let request = kit.answer_request(turn, &turn.sources[..shown], &then)?;
+        let request = kit.answer_request(turn, &turn.sources[..shown], most, beginnings, then)?;
         match listen(kit, context, model, request, format).await {
-            // The estimate was too low: one source less, as long as there is one left.
+            // How documents begin can be left out first.
+            Err(ModelError::TooLong { .. }) if beginnings && !turn.introductions.is_empty() => {
+                beginnings = false;
+            }
+            // One source less, as long as there is one left; and then less of that one.
             Err(ModelError::TooLong { .. }) if shown > 1 => shown -= 1,
+            Err(ModelError::TooLong { .. }) if most > LEAST_OF_A_SOURCE => {
+                most = most.min(turn.sources[0].text().len()) * 3 / 4;
+            }
             Err(error) => return Err(failed(error)),
             Ok(reply) => {
                 if shown < turn.sources.len() {
@@ -91,8 +103,8 @@ async fn listen(
 
 impl Kit {
     /// How many of the sources the model has room for, at least one.
-    fn fitting(&self, model: &dyn ChatModel, turn: &Turn, then: &[Prompt]) -> Result<usize, NodeError> {
-        let without = self.answer_request(turn, &[], then)?;
+    fn fitting(&self, model: &dyn ChatModel, turn: &Turn, then: &str) -> Result<usize, NodeError> {
+        let without = self.answer_request(turn, &[], 0, true, then)?;
         let answer = self.definition.limits.answer_tokens.unwrap_or((model.context_tokens() / 4).min(2048));
         let history = self.history(model, turn).len();
         let prompts = without.prompts.iter().enumerate();
@@ -117,28 +129,22 @@ impl Kit {
         &self,
         turn: &Turn,
         sources: &[Source],
-        then: &[Prompt],
+        most: usize,
+        beginnings: bool,
+        then: &str,
     ) -> Result<ChatRequest, NodeError> {
         let (format, persona) = (turn.asked.format, self.persona(turn)?);
         let system = self.prompt("generate", turn, json!({ "persona": persona, "format": format.name() }))?;
-        let shown = |sources: &[Source]| sources.iter().map(Source::shown).collect::<Vec<_>>().join("\n\n");
-        let beginnings: Vec<Source> = turn
-            .introductions
-            .iter()
-            .filter(|introduction| !sources.iter().any(|source| source.text() == introduction.text()))
-            .cloned()
-            .collect();
-        // How a document begins is there to be understood, not to be cited: it has no number.
-        let introductions = shown(&beginnings)
-            .replace("<source number=", "<beginning of=")
-            .replace("</source>", "</beginning>");
+        let shown = sources.iter().map(|source| source.shown_within(most, &turn.question));
+        let sources = shown.collect::<Vec<_>>().join("\n\n");
+        let shown = turn.introductions.iter().filter(|_| beginnings).map(Source::shown_as_beginning);
+        let introductions = shown.collect::<Vec<_>>().join("\n\n");
         let variables =
-            json!({ "introductions": introductions, "question": turn.question, "sources": shown(sources) });
+            json!({ "introductions": introductions, "question": turn.question, "sources": sources });
         let evidence = self.prompt("evidence", turn, variables)?;
         let mut prompts = vec![Prompt::System(system)];
         prompts.extend(self.history(self.ports.answer.as_ref(), turn));
-        prompts.push(Prompt::User(evidence));
-        prompts.extend(then.iter().cloned());
+        prompts.push(Prompt::User(evidence + then));
         let mut request = self.request(turn, prompts);
         request.schema = format.schema();
         request.max_output_tokens = self.definition.limits.answer_tokens;
@@ -172,5 +178,5 @@ fn not_known(kit: &Kit, turn: &Turn, context: &Context) -> Result<Change, NodeEr
     let raw = kit.prompt("unknown", turn, variables)?.trim().to_owned();
     context.token(raw.clone());
     let draft = Draft { format: Format::Text, raw, partial: false, cut_off: false };
-    Ok(Change::Drafted { draft, spent: for_free() })
+    Ok(Change::Drafted { draft, spent: Spent::default() })
 }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::condense::question_in;
-use crate::kit::{Kit, failed, for_free};
-use crate::turn::{Change, SearchFor, Turn};
+use crate::kit::{Kit, failed};
+use crate::turn::{Change, SearchFor, Spent, Turn};
 
 /// So many sections are added to a search.
 const MOST_SECTIONS: usize = 3;
@@ -38,7 +38,11 @@ pub(crate) async fn rewrite(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) ->
     context.status("reading the question in its conversation");
     let model = kit.ports.small.as_ref();
     let named: Vec<_> = turn.route.iter().flat_map(|route| &route.documents).collect();
-    let documents: Vec<&str> = named.iter().map(|document| document.title.as_str()).collect();
+    // A title is a document's own words: it stays on its line.
+    let documents: Vec<String> = named
+        .iter()
+        .map(|document| document.title.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
     let conversation = kit.transcript(model, &turn);
     let variables =
         json!({ "conversation": conversation, "documents": documents, "question": turn.question });
@@ -47,7 +51,7 @@ pub(crate) async fn rewrite(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) ->
     request.schema = Some(AnswerSchema::of::<Rewritten>());
     let (found, spent) = match kit.ask(&context, model, request, |_| {}).await {
         Ok(reply) => (serde_json::from_str::<Rewritten>(&reply.text).ok(), reply.spent),
-        Err(ModelError::Form { .. }) => (None, for_free()),
+        Err(ModelError::Form { .. }) => (None, Spent::default()),
         Err(error) => return Err(failed(error)),
     };
     let found = found.map(|found| found.searches).unwrap_or_default();

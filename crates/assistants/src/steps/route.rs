@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::definition::Intent;
-use crate::kit::{Kit, failed, for_free, not_searched};
+use crate::kit::{Kit, failed, not_searched};
 use crate::route::{mentions, smalltalk};
-use crate::turn::{Change, Route, Tier, Turn, Wanted};
+use crate::turn::{Change, Route, Spent, Tier, Turn, Wanted};
 
 /// So many documents are looked through for a name.
 const MOST_DOCUMENTS: usize = 20_000;
@@ -41,15 +41,17 @@ pub(crate) async fn route(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> R
             let distance = kit.ports.index.distance(&turn.asked.scope, &turn.asked.text).await;
             let near =
                 distance.map_err(not_searched)?.is_some_and(|far| far <= kit.definition.routing.distance);
-            // A follow-up may say little by itself: its conversation tells what it is near to.
-            let intent = (!near && !turn.has_history()).then_some(Wanted::Chat);
+            // A follow-up may say little by itself: its conversation tells what it is near to. And whoever asks is not
+            // told off for asking in other words than the documents: a model decides.
+            let remark = !turn.has_history() && !smalltalk::is_question(&turn.asked.text);
+            let intent = (!near && remark).then_some(Wanted::Chat);
             Route { intent, by: Tier::Distance, documents: Vec::new() }
         }
     };
     if route.intent.is_some() {
         context.data("route", json!(route));
     }
-    Ok(Change::Routed { route, question, spent: for_free() })
+    Ok(Change::Routed { route, question, spent: Spent::default() })
 }
 
 /// The tiers that decide at once: the mode, the documents that are named, what is said in passing; and the question
@@ -71,6 +73,8 @@ async fn quickly(kit: &Kit, turn: &Turn, context: &Context) -> Result<(Option<Ro
         Some(Intent::Rag) => (wanted, Tier::Mode),
         Some(Intent::Chat) => (Wanted::Chat, Tier::Mode),
         None if !documents.is_empty() => (wanted, Tier::Mention),
+        // "Yes, please" to an offer to look something up is no chat.
+        None if turn.has_history() && smalltalk::is_reply(&turn.asked.text) => return Ok((None, question)),
         None if smalltalk::is_smalltalk(&turn.asked.text) => (Wanted::Chat, Tier::Smalltalk),
         None => return Ok((None, question)),
     };
@@ -93,7 +97,7 @@ pub(crate) async fn decide(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> 
             (decision.map_or(Wants::Documents, |decision| decision.wants), reply.spent)
         }
         // Who looks into the documents in vain has lost less than who does not look.
-        Err(ModelError::Form { .. }) => (Wants::Documents, for_free()),
+        Err(ModelError::Form { .. }) => (Wants::Documents, Spent::default()),
         Err(error) => return Err(failed(error)),
     };
     let intent = match wants {

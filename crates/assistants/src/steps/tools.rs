@@ -16,6 +16,11 @@ use crate::turn::{Call, Change, Reported, Spent, Turn};
 /// A longer text of a tool is cut, in characters.
 const LONGEST: usize = 12_000;
 
+/// Of an error so much is told.
+const LONGEST_ERROR: usize = 500;
+/// And of the data of a result so much, in bytes.
+const LARGEST_DATA: usize = 64 << 10;
+
 /// Calls.
 pub(crate) async fn tools(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> Result<Change, NodeError> {
     let began = Instant::now();
@@ -62,7 +67,7 @@ async fn perform(
         return Err("stopped".to_owned());
     };
     let output = match called {
-        Ok(output) => output.map_err(|error: ToolError| error.to_string())?,
+        Ok(output) => output.map_err(|error: ToolError| cut(&error.to_string(), LONGEST_ERROR))?,
         Err(_) => return Err(format!("{} took longer than {} s", tool.spec().name, limit.as_secs())),
     };
     Ok(match output {
@@ -73,9 +78,14 @@ async fn perform(
             (passages.into_iter().map(|passage| Origin::Passage(Box::new(passage))).collect(), data)
         }
         ToolOutput::Said { text, data } => {
-            let end = text.char_indices().nth(LONGEST).map_or(text.len(), |(end, _)| end);
-            let text = text[..end].to_owned();
+            let text = cut(&text, LONGEST);
+            // For the page, which can do without what is too much.
+            let data = if data.to_string().len() > LARGEST_DATA { Value::Null } else { data };
             (vec![Origin::Tool { tool: tool.spec().name.clone(), text }], data)
         }
     })
+}
+
+fn cut(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
 }

@@ -10,7 +10,7 @@ use crate::format::{Format, SCHEMA_VERSION, Written};
 use crate::guard::{self, Checked, Policy, Warning, WarningKind};
 use crate::kit::{Kit, not_searched};
 use crate::language::Language;
-use crate::turn::{Answer, Change, Turn};
+use crate::turn::{Answer, Change, Tier, Turn};
 
 /// How often an answer is written again.
 const MOST_REPAIRS: u32 = 1;
@@ -29,7 +29,15 @@ pub(crate) async fn verify(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> 
     let written = draft.read();
     let unknown = turn.sources.is_empty() && !turn.is_chat();
     if turn.is_chat() || unknown {
-        let checked = Checked { answer: written.answer.clone(), ..empty() };
+        let mut checked = Checked { answer: written.answer.clone(), ..empty() };
+        if may_be_a_question(&turn) {
+            let text = "it was taken for chat, so nothing was looked up in the documents";
+            checked.warnings.push(Warning::new(WarningKind::NotFromDocuments, text));
+            context.data("warnings", json!(checked.warnings));
+        }
+        if turn.asked.only_checked && turn.is_chat() {
+            context.token(checked.answer.clone());
+        }
         return Ok(answered(&turn, written, checked, unknown, false));
     }
     context.status("checking citations, quotations and figures");
@@ -60,6 +68,12 @@ pub(crate) async fn verify(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> 
         context.token(checked.answer.clone());
     }
     Ok(answered(&turn, written, checked, unanswered, withheld))
+}
+
+/// Whether a router decided that this is chat, and not the person nor the words themselves.
+fn may_be_a_question(turn: &Turn) -> bool {
+    let by = turn.route.as_ref().filter(|_| turn.is_chat()).map(|route| route.by);
+    matches!(by, Some(Tier::Distance | Tier::Model))
 }
 
 /// Where the graph goes after it: the answer is written again, or it is said.
@@ -143,8 +157,8 @@ fn says_unknown(answer: &str) -> bool {
         "no lo sé",
         "no lo se",
         "no sé",
-        "no se encuentra",
-        "the sources do not",
+        "no se encuentra en las fuentes",
+        "the sources do not say",
     ]
     .iter()
     .any(|words| beginning.contains(words))

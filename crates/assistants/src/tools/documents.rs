@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{arguments, failure, spec};
+use crate::definition::Retrieval;
 
 /// The most passages that one call gives back.
 const MOST: usize = 20;
@@ -28,10 +29,11 @@ struct DocumentTool {
     spec: ToolSpec,
     ask: Ask,
     index: Arc<dyn Index>,
+    retrieval: Retrieval,
 }
 
 /// A tool by its name.
-pub(super) fn named(name: &str, index: &Arc<dyn Index>) -> Option<Arc<dyn Tool>> {
+pub(super) fn named(name: &str, index: &Arc<dyn Index>, retrieval: &Retrieval) -> Option<Arc<dyn Tool>> {
     let (spec, ask): (ToolSpec, Ask) = match name {
         "search_documents" => (
             spec::<SearchDocuments>(name, "Searches all documents for what they say on a subject."),
@@ -64,7 +66,7 @@ pub(super) fn named(name: &str, index: &Arc<dyn Index>) -> Option<Arc<dyn Tool>>
         ),
         _ => return None,
     };
-    Some(Arc::new(DocumentTool { spec, ask, index: index.clone() }))
+    Some(Arc::new(DocumentTool { spec, ask, index: index.clone(), retrieval: retrieval.clone() }))
 }
 
 #[async_trait]
@@ -80,6 +82,18 @@ impl Tool for DocumentTool {
         }
         if question.phrasings.iter().all(|phrasing| phrasing.trim().is_empty()) {
             return Err(ToolError::Arguments("there is nothing to search for".to_owned()));
+        }
+        let Retrieval { top, neighbours, types, rerank } = &self.retrieval;
+        (question.neighbours, question.rerank) = (*neighbours, *rerank);
+        question.top = if question.top == Question::new("").top { *top } else { question.top };
+        // What the assistant does not search, its tools do not search either.
+        if !types.is_empty() {
+            let asked = std::mem::take(&mut question.kinds);
+            question.kinds =
+                types.iter().filter(|kind| asked.is_empty() || asked.contains(kind)).cloned().collect();
+            if question.kinds.is_empty() {
+                return Ok(ToolOutput::Found(Vec::new()));
+            }
         }
         let found = self.index.retrieve(scope, &question).await;
         let found = found.map_err(|error| failure("the search in the documents", error))?;

@@ -1,6 +1,7 @@
 //! The tools that ship with ibid. Each takes typed arguments, and whoever sends others is told what is wrong.
 
 mod documents;
+mod mcp;
 mod stocks;
 mod weather;
 mod web;
@@ -14,6 +15,8 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::definition::Retrieval;
+pub use mcp::connect;
 pub use stocks::Stocks;
 pub use weather::Weather;
 
@@ -24,8 +27,8 @@ pub const OF_DOCUMENTS: [&str; 5] =
 pub const OF_THE_WEB: [&str; 2] = ["get_weather", "get_stock_price"];
 
 /// A tool that searches documents, by its name.
-pub fn of_documents(name: &str, index: &Arc<dyn Index>) -> Option<Arc<dyn Tool>> {
-    documents::named(name, index)
+pub fn of_documents(name: &str, index: &Arc<dyn Index>, retrieval: &Retrieval) -> Option<Arc<dyn Tool>> {
+    documents::named(name, index, retrieval)
 }
 
 /// What a model is told of a tool that takes arguments of a type.

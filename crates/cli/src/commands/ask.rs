@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use futures_util::StreamExt;
-use ibid_core::{Message, RunId, Scope, ThreadId};
+use ibid_core::{Message, Role, RunId, Scope, ThreadId};
 use ibid_engine::{Assistants, Engine, EngineFile, LocalEngine, MessageWindow, Turn};
 use ibid_graph::Kind;
 use serde_json::Value;
@@ -107,8 +107,8 @@ impl Printer<'_> {
                 told.end_line()?;
                 eprintln!("· {}", printable(&text));
             }
-            // Fields are printed whole, when they are complete.
-            Kind::Token { .. } if self.has_fields() => {}
+            // Fields are printed whole, when they are complete; and so is everything that nobody watches.
+            Kind::Token { .. } if self.has_fields() || !std::io::stdout().is_terminal() => {}
             Kind::Token { text } => told.token(step, &printable(&text))?,
             Kind::Data { name, .. } if name == "again" => told.again()?,
             Kind::Data { name, value } if name == "plan" && told.plan != value => {
@@ -120,11 +120,8 @@ impl Printer<'_> {
                 }
             }
             Kind::Data { name, value } if name == "tool_call" => {
-                eprintln!(
-                    "  > {} {}",
-                    value["name"].as_str().unwrap_or_default(),
-                    printable(&value["arguments"].to_string())
-                );
+                let name = printable(value["name"].as_str().unwrap_or_default());
+                eprintln!("  > {name} {}", printable(&value["arguments"].to_string()));
             }
             Kind::Data { name, value } if name == "tool_result" && value["error"].is_string() => {
                 eprintln!("  ! {}", printable(value["error"].as_str().unwrap_or_default()));
@@ -147,21 +144,23 @@ impl Printer<'_> {
     async fn finish(&self, thread: ThreadId, told: &Told) -> anyhow::Result<ExitCode> {
         let window = MessageWindow { before: None, limit: 1 };
         let last = self.engine.messages(self.scope, thread, window).await?.pop();
-        let Some((_, message)) = last else { return Ok(ExitCode::SUCCESS) };
+        let Some((_, message)) = last.filter(|(_, message)| message.role == Role::Assistant) else {
+            eprintln!("nothing was said");
+            return Ok(ExitCode::SUCCESS);
+        };
         let mut out = std::io::stdout().lock();
         if self.ask.json {
             writeln!(out, "{}", serde_json::json!({ "message": message }))?;
             return Ok(ExitCode::SUCCESS);
         }
+        let text = printable(&message.text);
         if let Some(structured) = message.extra.get("structured") {
             writeln!(out, "{}", printable(&serde_json::to_string_pretty(structured)?))?;
-        } else if told.text.trim() != printable(&message.text).trim() && !told.text.is_empty() {
-            // What was said in the end is not what was heard on the way: a mark was taken out, or a line added.
-            writeln!(out, "\n\n{}", printable(&message.text))?;
-        } else if told.text.is_empty() {
-            writeln!(out, "{}", printable(&message.text))?;
+        } else if let Some(rest) = text.strip_prefix(told.text.trim_end()) {
+            writeln!(out, "{rest}")?;
         } else {
-            writeln!(out)?;
+            // What was said in the end is not what was heard on the way: a mark was taken out.
+            writeln!(out, "\n\n{text}")?;
         }
         for citation in message.extra.get("citations").and_then(Value::as_array).into_iter().flatten() {
             writeln!(out, "{}", cited(citation))?;
@@ -213,7 +212,7 @@ impl Told {
     }
 
     fn end_line(&self) -> std::io::Result<()> {
-        if !self.text.is_empty() && std::io::stdout().is_terminal() {
+        if !self.text.is_empty() {
             writeln!(std::io::stdout())?;
         }
         Ok(())

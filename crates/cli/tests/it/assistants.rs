@@ -1,11 +1,12 @@
 //! Assistants as a person uses them: made, checked, asked.
 
 use std::path::Path;
+use std::time::Duration;
 
 use ibid_testkit::{Reply, Script, ScriptedServer, Seen, shared_data};
 
-use super::documents::folder;
-use super::{printed, refused, run};
+use super::documents::{folder, sample};
+use super::{THREAD, ibid, printed, refused, run};
 
 const QUESTION: &str = "What duty applies to LED lamps from China?";
 
@@ -71,6 +72,43 @@ async fn a_question_is_answered_with_page_and_row_and_an_old_answer_is_flagged()
         1,
         "there is no mode `fast`; there are standard, agentic",
     );
+}
+
+/// Kills `ibid ask` when the model has been asked so often, and lets the next command finish the turn.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_turn_goes_on_without_asking_again_what_was_answered() {
+    let folder = folder();
+    let folder = folder.path();
+    printed(&run(folder, &["ingest", &sample(), "--assistant", "trade-compliance"]));
+    let script = |seen: &Seen| {
+        let condenses = seen.says("can be understood without the conversation");
+        let said = if condenses { "What is the rate for Christmas-tree lamps?" } else { "It is 5.8% [1]." };
+        Reply::text(said).every(Duration::from_millis(20))
+    };
+    let server = ScriptedServer::start(Script::new().by(script)).await;
+    with_model(folder, &server);
+    printed(&run(folder, &["ask", "--thread", THREAD, "trade-compliance", "What is 8539.22.40?"]));
+    for asked in 1..=4_usize {
+        let before = server.seen().len();
+        let mut asking = ibid(folder, &["ask", "--thread", THREAD, "And what is its rate?"]).spawn().unwrap();
+        // In the middle of the first or the second call, or just after one.
+        let wanted = before + asked.div_ceil(2);
+        server.until("the model is asked", |seen| seen.len() >= wanted).await;
+        std::thread::sleep(Duration::from_millis(if asked % 2 == 0 { 130 } else { 30 }));
+        asking.kill().unwrap();
+        asking.wait().unwrap();
+        let killed = server.seen().len();
+        printed(&run(folder, &["ask", "--thread", THREAD, "Thanks; and once more?"]));
+        let bodies: Vec<String> =
+            server.seen()[before..].iter().map(|seen| seen.body["messages"].to_string()).collect();
+        // Two calls for each of the two turns; the one that was cut off may have been made once more.
+        let different: std::collections::BTreeSet<&String> = bodies.iter().collect();
+        assert_eq!(different.len(), 4, "{killed} requests before the kill: {bodies:#?}");
+        assert!(bodies.len() <= 5, "{} requests for two turns", bodies.len());
+    }
+    let shown = printed(&run(folder, &["threads", "show", THREAD, "--json"]));
+    let answers = shown.lines().filter(|line| line.contains("\"role\":\"assistant\"")).count();
+    assert_eq!(answers, 9, "every turn was answered once");
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub(crate) fn folder() -> tempfile::TempDir {
     folder
 }
 
-fn sample() -> String {
+pub(crate) fn sample() -> String {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../reading/tests/samples/hts-chapter-85-pages-70-71.pdf");
     path.to_string_lossy().into_owned()

@@ -80,6 +80,9 @@ const MIGRATIONS: [&str; 3] = [
 /// How long to wait for another process that holds the file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long a lock may be held by a process that is only just being started.
+const LOCK_PATIENCE: Duration = Duration::from_millis(100);
+
 /// "ibid" in ASCII, so that other tools can tell what the file is.
 const APPLICATION_ID: i32 = 0x6962_6964;
 
@@ -109,10 +112,17 @@ impl Lock {
         let name = PathBuf::from(name);
         let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&name);
         let file = opened.map_err(|source| StoreError::Open { path: name.clone(), source })?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self(file)),
-            Err(TryLockError::WouldBlock) => Err(StoreError::Locked { path: path.to_owned() }),
-            Err(TryLockError::Error(source)) => Err(StoreError::Open { path: name, source }),
+        // A process that this one is just starting holds all of its files for a moment, until it becomes itself.
+        let began = std::time::Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self(file)),
+                Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_PATIENCE => {
+                    std::thread::sleep(LOCK_PATIENCE / 10);
+                }
+                Err(TryLockError::WouldBlock) => return Err(StoreError::Locked { path: path.to_owned() }),
+                Err(TryLockError::Error(source)) => return Err(StoreError::Open { path: name, source }),
+            }
         }
     }
 }

@@ -1,0 +1,105 @@
+//! Every example question of the reference assistants, with a real model. It takes long: `just eval-examples`.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use ibid_assistants::Format;
+use ibid_core::ThreadId;
+use ibid_core::evidence::Index;
+use ibid_core::tool::Tool;
+use ibid_testkit::RealServer;
+use serde_json::Value;
+
+use crate::library::search;
+use crate::stage::{Stage, played};
+
+/// What the model is given to read and to write: it reads 40 tokens a second here.
+const CONTEXT: usize = 3072;
+const ANSWER: usize = 400;
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "it takes half an hour: `just eval-examples`"]
+#[allow(clippy::print_stdout, reason = "the figures are the output")]
+async fn every_example_question_ends_with_a_valid_answer() {
+    let Some(index) = search().await else { return };
+    let index: Arc<dyn Index> = Arc::new(index);
+    let server = tokio::task::spawn_blocking(RealServer::large).await.unwrap();
+    let only = std::env::var("IBID_ONLY").unwrap_or_default();
+    println!(
+        "| assistant | mode | format | seconds | tools | citations | found | warnings |\n|---|---|---|---:|---|---:|---:|---:|"
+    );
+    for name in ["trade-compliance", "policy-desk", "fintech"] {
+        if !only.is_empty() && only != name {
+            continue;
+        }
+        let mut stage = Stage::of(name, index.clone(), server.url());
+        stage.context = CONTEXT;
+        stage.assistant.definition.limits.answer_tokens = Some(ANSWER);
+        stage.assistant.definition.limits.rounds = 1;
+        let definition = stage.assistant.definition.clone();
+        let examples = definition.examples.iter().enumerate();
+        for (number, question) in examples {
+            let format = definition.formats[number % definition.formats.len()];
+            // The first mode, and for one question each of the others.
+            let mode = &definition.modes[if number == 3 { definition.modes.len().min(2) - 1 } else { 0 }];
+            one(&stage, question, &mode.name, format).await;
+        }
+    }
+}
+
+#[allow(clippy::print_stdout, reason = "the figures are the output")]
+async fn one(stage: &Stage, question: &str, mode: &str, format: Format) {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = stage.engine(&folder.path().join("engine.db")).await;
+    let (thread, began) = (ThreadId::new(), Instant::now());
+    let run = stage.submit(&engine, thread, question, &[("mode", mode), ("format", format.name())]).await;
+    let came = played(&engine, thread, run).await;
+    let seconds = began.elapsed().as_secs_f64();
+    assert_eq!(came.error, None, "{question}");
+    let message = came.message.as_ref().unwrap();
+    assert!(!message.text.trim().is_empty(), "{question}");
+    let list = |name: &str| message.extra[name].as_array().cloned().unwrap_or_default();
+    let (citations, warnings) = (list("citations"), list("warnings"));
+    // Every citation is resolved, or it is flagged.
+    let sources: Vec<Value> = list("sources").iter().map(|source| source["number"].clone()).collect();
+    for citation in &citations {
+        assert!(sources.contains(&citation["source"]), "{citation}");
+        let missed = citation["found"] == "not_found";
+        assert!(
+            !missed || warnings.iter().any(|warning| warning["kind"] == "quote_not_found"),
+            "{warnings:?}"
+        );
+    }
+    if format != Format::Text {
+        let structured = &message.extra["structured"];
+        assert_eq!(structured["schema_version"], "1.0", "{structured}");
+        assert!(structured["answer"].is_string() && structured["citations"].is_array(), "{structured}");
+    }
+    let tools: Vec<String> = came
+        .told("tool_call")
+        .iter()
+        .map(|call| call["name"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    if came.path().contains(&"agent".to_owned()) {
+        let known: Vec<&str> =
+            stage.tools.iter().map(|tool: &Arc<dyn Tool>| tool.spec().name.as_str()).collect();
+        assert!(
+            tools.iter().all(|tool| known.contains(&tool.as_str()) || !came.told("tool_result").is_empty())
+        );
+    }
+    let found = citations
+        .iter()
+        .filter(|citation| citation["found"] == "exact" || citation["found"] == "fuzzy")
+        .count();
+    println!(
+        "| {} | {mode} | {} | {seconds:.0} | {} | {} | {found} | {} |",
+        stage.assistant.name,
+        format.name(),
+        tools.join(", "),
+        citations.len(),
+        warnings.len()
+    );
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    println!("<!-- {} -> {} -->", flat(question), flat(&message.text).chars().take(240).collect::<String>());
+    engine.close().await;
+}

@@ -1,0 +1,123 @@
+//! Tools of a real server of the Model Context Protocol, over standard input and output and over HTTP.
+
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ibid_assistants::definition::McpServer;
+use ibid_assistants::tools::connect;
+use ibid_core::ThreadId;
+use ibid_core::tool::{Tool, ToolOutput};
+use ibid_testkit::{RealModels, Reply, Script, ScriptedServer};
+use serde_json::json;
+
+use crate::library::search;
+use crate::stage::{Stage, played, scope};
+
+fn script() -> String {
+    format!("{}/../crates/testkit/models/mcp_server.py", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn here() -> McpServer {
+    let python = RealModels::find().python().to_string_lossy().into_owned();
+    McpServer { name: "rates".to_owned(), command: vec![python, script()], url: None, tools: Vec::new() }
+}
+
+/// A server on a port, which ends with the test.
+struct Served(Child, u16);
+
+impl Served {
+    fn start() -> Self {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let python = RealModels::find().python();
+        let mut command = Command::new(python);
+        command.arg(script()).arg(port.to_string());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let served = Self(command.spawn().unwrap(), port);
+        let began = Instant::now();
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(began.elapsed() < Duration::from_secs(60), "the server does not start");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        served
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+async fn used(tools: &[Arc<dyn Tool>]) {
+    let mut names: Vec<&str> = tools.iter().map(|tool| tool.spec().name.as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["rates_echo", "rates_exchange_rate"]);
+    let rate = tools.iter().find(|tool| tool.spec().name == "rates_exchange_rate").unwrap();
+    assert!(rate.spec().description.contains("pesos") && rate.spec().parameters["required"][0] == "currency");
+    let ToolOutput::Said { text, .. } = rate.call(&scope(), json!({ "currency": "USD" })).await.unwrap()
+    else {
+        panic!("it says something")
+    };
+    assert_eq!(text, "1 USD = 40.25 UYU");
+    let unknown = rate.call(&scope(), json!({ "currency": "XXX" })).await.unwrap_err().to_string();
+    assert!(unknown.starts_with("rates failed"), "{unknown}");
+    let wrong = rate.call(&scope(), json!({ "money": "USD" })).await.unwrap_err().to_string();
+    assert!(wrong.contains("missing field `currency`"), "{wrong}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_of_a_command_are_used() {
+    used(&connect(&here()).await.unwrap()).await;
+    let some = connect(&McpServer { tools: vec!["echo".to_owned()], ..here() }).await.unwrap();
+    assert_eq!(some.len(), 1);
+    let told = |error: Result<Vec<Arc<dyn Tool>>, String>| error.err().unwrap();
+    let missing = told(connect(&McpServer { tools: vec!["ekho".to_owned()], ..here() }).await);
+    assert!(missing.contains("it has no tool `ekho`; it has exchange_rate, echo"), "{missing}");
+    let nothing = told(connect(&McpServer { command: vec!["no-such-program".to_owned()], ..here() }).await);
+    assert!(nothing.contains("`no-such-program` does not start"), "{nothing}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_at_an_address_are_used() {
+    let served = tokio::task::spawn_blocking(Served::start).await.unwrap();
+    let url = Some(format!("http://127.0.0.1:{}/mcp", served.1));
+    used(&connect(&McpServer { url, command: Vec::new(), ..here() }).await.unwrap()).await;
+    let url = Some("http://127.0.0.1:1/mcp".to_owned());
+    let gone = connect(&McpServer { url, command: Vec::new(), ..here() }).await.err().unwrap();
+    assert!(gone.contains("the MCP server `rates` cannot be used"), "{gone}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_cites_what_a_tool_of_a_server_gave_back() {
+    let Some(index) = search().await else { return };
+    let script = |seen: &ibid_testkit::Seen| {
+        let shown = seen.body["messages"].to_string();
+        if shown.contains("Plan how to answer") {
+            Reply::text("{\"steps\": []}")
+        } else if shown.contains("Gather what is needed") && !shown.contains("\"role\":\"tool\"") {
+            Reply::calls(&[("rates_exchange_rate", json!({ "currency": "USD" }))])
+        } else if shown.contains("Gather what is needed") {
+            Reply::text("ready")
+        } else {
+            Reply::text("A dollar is worth \"40.25 UYU\" [1]; a euro 43.80.")
+        }
+    };
+    let server = ScriptedServer::start(Script::new().by(script)).await;
+    let mut stage = Stage::of("trade-compliance", Arc::new(index), server.url());
+    stage.tools.extend(connect(&here()).await.unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let engine = stage.engine(&folder.path().join("engine.db")).await;
+    let thread = ThreadId::new();
+    let run = stage.submit(&engine, thread, "What is a dollar worth?", &[("mode", "agentic")]).await;
+    let came = played(&engine, thread, run).await;
+    let message = came.message.unwrap();
+    let citation = &message.extra["citations"][0];
+    assert_eq!(
+        (&citation["document_id"], &citation["found"]),
+        (&json!("rates_exchange_rate"), &json!("exact"))
+    );
+    assert!(message.extra["warnings"].to_string().contains("43.80 is in no source"), "{:?}", message.extra);
+    engine.close().await;
+}

@@ -1,0 +1,91 @@
+//! A turn that is killed at any step goes on without asking a model again what it has answered.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ibid_core::ThreadId;
+use ibid_core::evidence::Index;
+use ibid_engine::{Engine, RunStatus};
+use ibid_testkit::{Reply, Script, ScriptedServer, Seen};
+use serde_json::json;
+
+use crate::library::search;
+use crate::stage::{Stage, played, scope};
+
+/// What the model says to each kind of request, by a text that only that request holds.
+fn script(seen: &Seen) -> Reply {
+    let shown = seen.body["messages"].to_string();
+    let has_results = shown.contains("\"role\":\"tool\"");
+    if shown.contains("Plan how to answer") {
+        let step =
+            json!({ "number": 1, "action": "search_documents", "description": "search", "inputs": "lamps" });
+        Reply::text(&json!({ "steps": [step] }).to_string())
+    } else if shown.contains("Gather what is needed") && !has_results {
+        Reply::calls(&[("search_documents", json!({ "query": "LED lamps 8539.52" }))])
+    } else if shown.contains("Gather what is needed") {
+        Reply::text("ready")
+    } else if shown.contains("can be understood without the conversation") {
+        Reply::text("What is the rate for LED lamps?")
+    } else {
+        Reply::text("The rate is 2% [1].")
+    }
+    .every(Duration::from_millis(3))
+}
+
+/// Runs a turn and drops the engine's whole runtime, as a kill would, after so many requests and so long.
+async fn killed_at(index: Arc<dyn Index>, mode: &str, requests: usize, wait: Duration) {
+    let asked: Arc<Mutex<HashMap<String, usize>>> = Arc::default();
+    let own = asked.clone();
+    let server = ScriptedServer::start(Script::new().by(move |seen| {
+        let request = seen.body["messages"].to_string();
+        *own.lock().unwrap().entry(request).or_default() += 1;
+        script(seen)
+    }))
+    .await;
+    let stage = Arc::new(Stage::of("trade-compliance", index, server.url()));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("engine.db");
+    let thread = ThreadId::new();
+    let (own, path, mode) = (stage.clone(), file.clone(), mode.to_owned());
+    // A runtime of its own, which ends in the middle of whatever it does.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let begun = runtime.spawn(async move {
+        let engine = own.engine(&path).await;
+        for say in ["What is the rate for LED modules?", "And for lamps?"] {
+            let run = own.submit(&engine, thread, say, &[("mode", &mode)]).await;
+            played(&engine, thread, run).await;
+        }
+    });
+    while server.seen().len() < requests && !begun.is_finished() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    tokio::time::sleep(wait).await;
+    runtime.shutdown_background();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+
+    // What was finished before the kill is not asked again; what was under way may be asked once more.
+    let engine = stage.engine(&file).await;
+    let runs = engine.runs(&scope(), thread).await.unwrap_or_default();
+    for run in &runs {
+        played(&engine, thread, run.id).await;
+        let ended = engine.run(&scope(), run.id).await.unwrap();
+        assert_eq!(ended.status, RunStatus::Done, "{:?}", ended.error);
+    }
+    let again: usize = asked.lock().unwrap().values().map(|times| times - 1).sum();
+    assert!(again <= 1, "{again} requests were made again after a kill at request {requests}");
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_turn_asks_no_model_twice_for_a_finished_step() {
+    let Some(index) = search().await else { return };
+    let index: Arc<dyn Index> = Arc::new(index);
+    for (mode, calls) in [("standard", 3), ("agentic", 8)] {
+        for requests in 1..=calls {
+            for wait in [0, 4, 12] {
+                killed_at(index.clone(), mode, requests, Duration::from_millis(wait)).await;
+            }
+        }
+    }
+}
