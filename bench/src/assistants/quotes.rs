@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use ibid_assistants::guard::{Found, WarningKind, check};
-use ibid_assistants::{Cited, Origin, Source, Written};
+use ibid_assistants::{Cited, Language, Origin, Source, Written};
 use ibid_core::evidence::{Index, Passage};
 use ibid_knowledge::{Ingestion, Search, Store};
 use rand::rngs::StdRng;
@@ -131,7 +131,7 @@ async fn flagged(search: &Search, sample: &Sample, page: u32, quote: &str) -> an
     let source = Source { number: 1, origin: Origin::Passage(Box::new(sample.passage.clone())) };
     let cited = vec![Cited { source: 1, page: Some(page), quote: quote.to_owned() }];
     let written = Written { answer: "So it is [1].".to_owned(), cited, fields: json!({}) };
-    let checked = check(search, &scope(), &[source], &written, "").await?;
+    let checked = check(search, &scope(), &[source], &written, "", Language::English).await?;
     let found = checked.citations.iter().any(|citation| citation.found == Found::NotFound);
     let told = checked.warnings.iter().any(|warning| warning.kind != WarningKind::NothingCited);
     Ok(found || told)
@@ -171,6 +171,10 @@ fn prose(chunks: &[Passage], raw: &str, random: &mut StdRng) -> Vec<Sample> {
         }
         let length = random.random_range(8..=text.len().min(28));
         let from = random.random_range(0..=text.len() - length);
+        // Who begins after a "not" has altered what is said.
+        if from > 0 && is_negation(text[from - 1]) {
+            continue;
+        }
         let mut quote = text[from..from + length].join(" ");
         if random.random_bool(0.2) {
             quote = quote.replace(['\u{201c}', '\u{201d}'], "\"").to_uppercase();
@@ -186,6 +190,11 @@ fn raw_text(path: &Path, page: u32) -> anyhow::Result<String> {
     let output = Command::new("pdftotext").args(["-f", &page, "-l", &page]).arg(path).arg("-").output();
     let output = output.context("pdftotext, of the package poppler-utils, does not run")?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn is_negation(word: &str) -> bool {
+    let negations = ["not", "no", "non", "nor", "never", "without", "except", "excluding"];
+    negations.contains(&word.trim_matches(|letter: char| !letter.is_alphabetic()).to_lowercase().as_str())
 }
 
 fn words(text: &str) -> Vec<String> {
@@ -232,10 +241,7 @@ fn altered(
         }
         Kind::Negation => {
             let mut words = words(&quote);
-            if let Some(at) = words
-                .iter()
-                .position(|word| ["not", "no", "excluding", "except"].contains(&word.to_lowercase().as_str()))
-            {
+            if let Some(at) = words.iter().position(|word| is_negation(word)) {
                 words.remove(at);
                 return Some((page, words.join(" ")));
             }

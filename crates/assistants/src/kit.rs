@@ -12,6 +12,7 @@ use ibid_core::tool::Tool;
 use ibid_core::{Message, Role};
 use ibid_graph::{Context, NodeError, Retryable, Terminal};
 use serde_json::{Value, json};
+use tracing::Instrument;
 
 use crate::definition::Definition;
 use crate::prompts::Prompts;
@@ -123,7 +124,8 @@ impl Kit {
             cut_off: false,
         };
         let cancel = context.cancel();
-        let Some(parts) = cancel.run_until_cancelled(model.chat(request)).await else {
+        let span = tracing::info_span!("chat", model = model.name(), node = context.node());
+        let Some(parts) = cancel.run_until_cancelled(model.chat(request).instrument(span)).await else {
             reply.partial = true;
             return Ok(reply);
         };

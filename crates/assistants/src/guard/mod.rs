@@ -6,6 +6,7 @@ mod marks;
 pub mod quote;
 mod rows;
 mod values;
+mod warning;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,11 +16,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::format::{Cited, Written};
+use crate::language::Language;
 use crate::source::{Origin, Source};
 pub use quote::Found;
 use quote::{Said, Spans, find};
 use regex::Regex;
 use values::{Worth, agree, claimed, values};
+pub use warning::{Warning, WarningKind};
 
 /// What is done about what the guard finds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -60,42 +63,6 @@ pub struct Citation {
     quoted: String,
 }
 
-/// Something that the guard found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Warning {
-    /// What kind of thing.
-    pub kind: WarningKind,
-    /// In words.
-    pub text: String,
-}
-
-/// Kinds of warnings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WarningKind {
-    /// A source is cited that there is not. The citation is taken out.
-    UnknownSource,
-    /// A page is cited that does not have the words.
-    WrongPage,
-    /// The quoted words are not in the source.
-    QuoteNotFound,
-    /// A number, code or date of the answer is in no source that it cites.
-    ValueNotFound,
-    /// Nothing is cited.
-    NothingCited,
-    /// It was taken for chat, and nothing was looked up.
-    NotFromDocuments,
-    /// The model reached its limit of tokens.
-    CutOff,
-}
-
-impl Warning {
-    /// A warning in words.
-    pub fn new(kind: WarningKind, text: impl Into<String>) -> Self {
-        Self { kind, text: text.into() }
-    }
-}
-
 /// An answer after it was looked at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Checked {
@@ -127,13 +94,16 @@ pub async fn check(
     sources: &[Source],
     written: &Written,
     said: &str,
+    language: Language,
 ) -> Result<Checked, EvidenceError> {
     let mut warnings = Vec::new();
     let known: BTreeSet<u32> = sources.iter().map(|source| source.number).collect();
     let (answer, marks) = marks::read(&written.answer, &known);
     for number in marks.unknown.iter().chain(written.cited.iter().map(|cited| &cited.source)) {
         if !known.contains(number) {
-            let warning = Warning::new(WarningKind::UnknownSource, format!("there is no source {number}"));
+            let (english, spanish) =
+                (format!("there is no source {number}"), format!("no hay fuente {number}"));
+            let warning = Warning::new(WarningKind::UnknownSource, language, english, spanish);
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
@@ -141,14 +111,16 @@ pub async fn check(
     }
     // What a source is cited for: the question, and the answer without its marks.
     let about = format!("{said}\n{}", marks::without(&written.answer));
-    let mut pages = Pages { index, scope, read: BTreeMap::new() };
+    let mut pages = Pages { index, scope, language, read: BTreeMap::new() };
     let mut citations: Vec<Citation> = Vec::new();
     for cited in all_cited(&written.cited, &marks.cited) {
         let Some(source) = sources.iter().find(|source| source.number == cited.source) else { continue };
         let citation = pages.of_source(source, &cited, &about, &mut warnings).await?;
         if citation.found == Found::NotFound {
-            let text = format!("source {} does not say: {}", cited.source, cited.quote.trim());
-            warnings.push(Warning::new(WarningKind::QuoteNotFound, text));
+            let (source, quote) = (cited.source, cited.quote.trim());
+            let english = format!("source {source} does not say: {quote}");
+            let spanish = format!("la fuente {source} no dice: {quote}");
+            warnings.push(Warning::new(WarningKind::QuoteNotFound, language, english, spanish));
         }
         citations.push(citation);
     }
@@ -164,8 +136,9 @@ pub async fn check(
                 citations.push(citation);
             }
             None => {
-                let text = format!("no source that is cited says: {quote}");
-                warnings.push(Warning::new(WarningKind::QuoteNotFound, text));
+                let english = format!("no source that is cited says: {quote}");
+                let spanish = format!("ninguna fuente citada dice: {quote}");
+                warnings.push(Warning::new(WarningKind::QuoteNotFound, language, english, spanish));
                 citations.extend(pages.missed(sources, quote, of.first()));
                 let missed = of.first().map(|one| one.source);
                 citations.retain(|other| Some(other.source) != missed || other.found != Found::Unquoted);
@@ -174,9 +147,15 @@ pub async fn check(
     }
     citations.sort_by_key(|citation| citation.source);
     let cited: BTreeSet<u32> = citations.iter().map(|citation| citation.source).collect();
-    warnings.extend(unborne_values(&marks::without(&written.claims()), sources, &cited, said));
+    warnings.extend(unborne_values(&marks::without(&written.claims()), sources, &cited, said, language));
     if cited.is_empty() && !sources.is_empty() {
-        warnings.push(Warning::new(WarningKind::NothingCited, "the answer cites no source"));
+        let (english, spanish) = ("the answer cites no source", "la respuesta no cita ninguna fuente");
+        warnings.push(Warning::new(
+            WarningKind::NothingCited,
+            language,
+            english.to_owned(),
+            spanish.to_owned(),
+        ));
     }
     Ok(Checked { answer, citations, warnings })
 }
@@ -226,6 +205,7 @@ fn of_tool(tool: &str, text: &str, cited: &Cited, about: &str) -> Citation {
 struct Pages<'a> {
     index: &'a dyn Index,
     scope: &'a Scope,
+    language: Language,
     read: BTreeMap<(DocumentId, u32), Vec<Passage>>,
 }
 
@@ -305,8 +285,10 @@ impl Pages<'_> {
         let on_page: Vec<&Passage> =
             if page == passage.page { std::iter::once(passage).chain(now).collect() } else { now };
         if page != passage.page && citation.found == Found::Unquoted {
-            let text = format!("source {} is on page {}, not {page}", cited.source, passage.page);
-            warnings.push(Warning::new(WarningKind::WrongPage, text));
+            let (source, own) = (cited.source, passage.page);
+            let english = format!("source {source} is on page {own}, not {page}");
+            let spanish = format!("la fuente {source} está en la página {own}, no en la {page}");
+            warnings.push(Warning::new(WarningKind::WrongPage, self.language, english, spanish));
             return Ok(citation);
         }
         if citation.found == Found::Unquoted {
@@ -322,8 +304,10 @@ impl Pages<'_> {
         citation.found = found;
         if found == Found::NotFound {
             if page != passage.page {
-                let text = format!("page {page} of {} does not say: {}", passage.title, citation.snippet);
-                warnings.push(Warning::new(WarningKind::WrongPage, text));
+                let (title, quote) = (&passage.title, &citation.snippet);
+                let english = format!("page {page} of {title} does not say: {quote}");
+                let spanish = format!("la página {page} de {title} no dice: {quote}");
+                warnings.push(Warning::new(WarningKind::WrongPage, self.language, english, spanish));
             }
             return Ok(citation);
         }
@@ -420,7 +404,13 @@ fn pieces(text: &str) -> impl Iterator<Item = std::ops::Range<usize>> {
 
 /// What of an answer's codes, rates, amounts and dates is in no source that it cites. What the person has said may be said
 /// again, except for codes and rates: who asks whether it is 3.9 % has not said that it is.
-fn unborne_values(claims: &str, sources: &[Source], cited: &BTreeSet<u32>, said: &str) -> Vec<Warning> {
+fn unborne_values(
+    claims: &str,
+    sources: &[Source],
+    cited: &BTreeSet<u32>,
+    said: &str,
+    language: Language,
+) -> Vec<Warning> {
     let mut borne = Vec::new();
     for source in sources.iter().filter(|source| cited.contains(&source.number)) {
         borne.extend(values(source.text()));
@@ -442,12 +432,10 @@ fn unborne_values(claims: &str, sources: &[Source], cited: &BTreeSet<u32>, said:
             continue;
         }
         let written = value.written.trim();
-        let text = if asked {
-            format!("{written} is in no source that is cited, only in the question")
-        } else {
-            format!("{written} is in no source that is cited")
-        };
-        warnings.push(Warning::new(WarningKind::ValueNotFound, text));
+        let (only, solo) = if asked { (", only in the question", ", solo en la pregunta") } else { ("", "") };
+        let english = format!("{written} is in no source that is cited{only}");
+        let spanish = format!("{written} no está en ninguna fuente citada{solo}");
+        warnings.push(Warning::new(WarningKind::ValueNotFound, language, english, spanish));
         missing.push(value);
     }
     warnings

@@ -6,6 +6,7 @@ use futures_util::future::try_join_all;
 use ibid_core::evidence::Question;
 use ibid_graph::{Context, NodeError};
 use serde_json::{Value, json};
+use tracing::Instrument;
 
 use crate::kit::{Kit, not_searched};
 use crate::source::{Source, take};
@@ -29,7 +30,8 @@ pub(crate) async fn retrieve(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -
         question.documents = search.document.iter().cloned().collect();
         question.introduce = search.document.iter().cloned().collect();
         let (kit, turn) = (kit.clone(), turn.clone());
-        async move { kit.ports.index.retrieve(&turn.asked.scope, &question).await }
+        let span = tracing::info_span!("retrieval", phrasings = question.phrasings.len(), top = question.top);
+        async move { kit.ports.index.retrieve(&turn.asked.scope, &question).await }.instrument(span)
     });
     let found = try_join_all(found).await.map_err(not_searched)?;
     let introductions = found.iter().flat_map(|evidence| evidence.introductions.clone()).collect();

@@ -31,8 +31,10 @@ pub(crate) async fn verify(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> 
     if turn.is_chat() || unknown {
         let mut checked = Checked { answer: written.answer.clone(), ..empty() };
         if may_be_a_question(&turn) {
-            let text = "it was taken for chat, so nothing was looked up in the documents";
-            checked.warnings.push(Warning::new(WarningKind::NotFromDocuments, text));
+            let english = "it was taken for chat, so nothing was looked up in the documents".to_owned();
+            let spanish = "se tomó por conversación, así que no se consultó ningún documento".to_owned();
+            let kind = WarningKind::NotFromDocuments;
+            checked.warnings.push(Warning::new(kind, turn.asked.language, english, spanish));
             context.data("warnings", json!(checked.warnings));
         }
         if turn.asked.only_checked && turn.is_chat() {
@@ -42,15 +44,24 @@ pub(crate) async fn verify(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> 
     }
     context.status("checking citations, quotations and figures");
     let index = kit.ports.index.as_ref();
-    let checked =
-        guard::check(index, &turn.asked.scope, &turn.sources, &written, &turn.said_by_person()).await;
+    let checked = guard::check(
+        index,
+        &turn.asked.scope,
+        &turn.sources,
+        &written,
+        &turn.said_by_person(),
+        turn.asked.language,
+    )
+    .await;
     let mut checked = checked.map_err(not_searched)?;
     let unanswered = says_unknown(&written.answer);
     if unanswered {
         checked.warnings.retain(|warning| warning.kind != WarningKind::NothingCited);
     }
     if draft.cut_off {
-        checked.warnings.push(Warning::new(WarningKind::CutOff, "the model reached its limit of tokens"));
+        let english = "the model reached its limit of tokens".to_owned();
+        let spanish = "el modelo llegó a su límite de palabras".to_owned();
+        checked.warnings.push(Warning::new(WarningKind::CutOff, turn.asked.language, english, spanish));
     }
     let found = !checked.warnings.is_empty();
     context.data("citations", json!(checked.citations));
