@@ -9,6 +9,9 @@ use serde_json::json;
 use crate::kit::{Kit, failed};
 use crate::turn::{Call, Change, Round, Spent, Turn};
 
+/// The calls of one round have at most so many tokens.
+const MOST_TOKENS: usize = 800;
+
 /// Chooses.
 pub(crate) async fn agent(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> Result<Change, NodeError> {
     context.status(match turn.rounds.len() {
@@ -25,21 +28,23 @@ pub(crate) async fn agent(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> R
     prompts.extend(turn.rounds.iter().flat_map(shown));
     let mut request = kit.request(&turn, prompts);
     request.tools = kit.ports.tools.iter().map(|tool| tool.spec().clone()).collect();
+    request.max_output_tokens = Some(MOST_TOKENS);
     // Who has not looked cannot answer.
     let has_looked = !turn.rounds.is_empty();
     if !has_looked && !request.tools.is_empty() {
         request.tool_choice = ToolChoice::Required;
     }
-    let reply = match kit.ask(&context, model, request, |_| {}).await {
-        Ok(reply) => reply,
-        // There is no room for another round: the answer is written from what there is.
-        Err(ModelError::TooLong { .. }) if !turn.rounds.is_empty() => {
-            return Ok(Change::Chose { text: String::new(), calls: Vec::new(), spent: Spent::default() });
+    let (text, chosen, spent, partial) = match kit.ask(&context, model, request, |_| {}).await {
+        Ok(reply) => (reply.text, reply.calls, reply.spent, reply.partial),
+        // There is no room for another round, or the model cannot call tools: the answer is written from what there is.
+        Err(ModelError::TooLong { .. }) if has_looked => (String::new(), Vec::new(), Spent::default(), false),
+        Err(ModelError::Form { .. } | ModelError::Nonsense { .. }) => {
+            (String::new(), Vec::new(), Spent::default(), false)
         }
         Err(error) => return Err(failed(error)),
     };
     let mut calls: Vec<Call> = Vec::new();
-    for ToolCall { id, name, arguments } in reply.calls {
+    for ToolCall { id, name, arguments } in chosen {
         // The ids of a provider may repeat; ours name one call of the turn.
         let id = if id.is_empty() { "call".to_owned() } else { id };
         let call =
@@ -57,10 +62,10 @@ pub(crate) async fn agent(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> R
             calls.push(call);
         }
     }
-    if calls.is_empty() && !has_looked && !reply.partial {
+    if calls.is_empty() && !has_looked && !partial {
         calls.extend(search(&kit, &turn));
     }
-    Ok(Change::Chose { text: reply.text, calls, spent: reply.spent })
+    Ok(Change::Chose { text, calls, spent })
 }
 
 /// A search for the question itself, for a model that calls no tool although it must.

@@ -12,6 +12,9 @@ use crate::turn::{Change, Turn};
 /// What is longer than this is no question.
 const LONGEST: usize = 1000;
 
+/// And so long it may become, in tokens.
+const MOST_TOKENS: usize = 300;
+
 /// Condenses the question.
 pub(crate) async fn condense(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> Result<Change, NodeError> {
     context.status("reading the question in its conversation");
@@ -19,7 +22,8 @@ pub(crate) async fn condense(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -
     let conversation = kit.transcript(model, &turn);
     let prompt =
         kit.prompt("condense", &turn, json!({ "conversation": conversation, "question": turn.asked.text }))?;
-    let request = kit.request(&turn, vec![Prompt::User(prompt)]);
+    let mut request = kit.request(&turn, vec![Prompt::User(prompt)]);
+    request.max_output_tokens = Some(MOST_TOKENS);
     let reply = kit.ask(&context, model, request, |_| {}).await.map_err(failed)?;
     let question = question_in(&reply.text).unwrap_or_else(|| turn.asked.text.clone());
     context.data("question", json!({ "text": question }));

@@ -14,6 +14,9 @@ use crate::turn::{Change, PlanStep, Spent, Turn};
 /// A plan has at most so many steps.
 const MOST_STEPS: usize = 8;
 
+/// And so many tokens.
+const MOST_TOKENS: usize = 800;
+
 /// A plan as a model writes it.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "plan")]
@@ -52,6 +55,7 @@ pub(crate) async fn plan(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> Re
     prompts.push(Prompt::User(prompt));
     let mut request = kit.request(&turn, prompts);
     request.schema = Some(AnswerSchema::of::<Plan>());
+    request.max_output_tokens = Some(MOST_TOKENS);
     let (steps, spent) = match kit.ask(&context, model, request, |_| {}).await {
         Ok(reply) => (steps(&kit, &reply.text), reply.spent),
         // A model that cannot plan can still search.

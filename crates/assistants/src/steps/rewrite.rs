@@ -15,6 +15,9 @@ use crate::turn::{Change, SearchFor, Spent, Turn};
 /// So many sections are added to a search.
 const MOST_SECTIONS: usize = 3;
 
+/// All searches together have at most so many tokens.
+const MOST_TOKENS: usize = 1000;
+
 /// The searches as a model writes them.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "searches")]
@@ -49,6 +52,7 @@ pub(crate) async fn rewrite(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) ->
     let prompt = kit.prompt("rewrite", &turn, variables)?;
     let mut request = kit.request(&turn, vec![Prompt::User(prompt)]);
     request.schema = Some(AnswerSchema::of::<Rewritten>());
+    request.max_output_tokens = Some(MOST_TOKENS);
     let (found, spent) = match kit.ask(&context, model, request, |_| {}).await {
         Ok(reply) => (serde_json::from_str::<Rewritten>(&reply.text).ok(), reply.spent),
         Err(ModelError::Form { .. }) => (None, Spent::default()),

@@ -17,6 +17,9 @@ use crate::turn::{Change, Route, Spent, Tier, Turn, Wanted};
 /// So many documents are looked through for a name.
 const MOST_DOCUMENTS: usize = 20_000;
 
+/// A decision has at most so many tokens.
+const MOST_TOKENS: usize = 60;
+
 /// What a model says of a message.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "decision")]
@@ -91,6 +94,7 @@ pub(crate) async fn decide(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> 
     prompts.push(Prompt::User(prompt));
     let mut request = kit.request(&turn, prompts);
     request.schema = Some(AnswerSchema::of::<Decision>());
+    request.max_output_tokens = Some(MOST_TOKENS);
     let (wants, spent) = match kit.ask(&context, model, request, |_| {}).await {
         Ok(reply) => {
             let decision = serde_json::from_str::<Decision>(&reply.text);
