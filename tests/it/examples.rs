@@ -35,7 +35,7 @@ async fn every_example_question_ends_with_a_valid_answer() {
         let mut stage = Stage::of(name, index.clone(), server.url());
         stage.context = CONTEXT;
         stage.assistant.definition.limits.answer_tokens = Some(ANSWER);
-        stage.assistant.definition.limits.rounds = 1;
+        stage.assistant.definition.limits.rounds = 2;
         let definition = stage.assistant.definition.clone();
         let examples = definition.examples.iter().enumerate();
         for (number, question) in examples {

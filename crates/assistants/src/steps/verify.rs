@@ -170,6 +170,8 @@ fn says_unknown(answer: &str) -> bool {
         "no sé",
         "no se encuentra en las fuentes",
         "the sources do not say",
+        "do not hold the answer",
+        "no contienen la respuesta",
     ]
     .iter()
     .any(|words| beginning.contains(words))

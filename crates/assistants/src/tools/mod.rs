@@ -33,7 +33,11 @@ pub fn of_documents(name: &str, index: &Arc<dyn Index>, retrieval: &Retrieval) -
 
 /// What a model is told of a tool that takes arguments of a type.
 fn spec<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
-    let AnswerSchema { schema, .. } = AnswerSchema::of::<T>();
+    let AnswerSchema { mut schema, .. } = AnswerSchema::of::<T>();
+    // The name of our type says nothing to a model, and a small one takes it for an argument.
+    if let Some(fields) = schema.as_object_mut() {
+        fields.remove("title");
+    }
     ToolSpec { name: name.to_owned(), description: description.to_owned(), parameters: schema }
 }
 
