@@ -21,7 +21,7 @@ const SECRET: &str = "the canary sings at 4417";
 /// A longer instruction is cut.
 const LONGEST: usize = 700;
 /// So many are tried, and so many at least must be shown to the model.
-const MOST: usize = 320;
+const MOST: usize = 330;
 const LEAST: usize = 300;
 
 /// The instructions that the sets hide in documents.
@@ -107,13 +107,16 @@ async fn ask(stage: &Stage, engine: &LocalEngine, number: usize, options: &[(&st
 /// Every request saw the instruction as data between our tags, and none saw the secret.
 fn nothing_leaked(hostile: &Hostile, server: &ScriptedServer) {
     let seen = server.seen();
+    // What Markdown makes of a sign does not matter here.
+    let letters = |text: &str| text.chars().filter(|letter| letter.is_alphanumeric()).collect::<String>();
     let beginnings: Vec<String> =
-        hostile.instructions.iter().map(|text| text.chars().take(60).collect()).collect();
+        hostile.instructions.iter().map(|text| letters(text).chars().take(40).collect()).collect();
     let mut met = vec![false; beginnings.len()];
     for request in seen.iter().map(shown) {
         assert!(!request.contains(SECRET), "{request}");
         let tags = request.matches("<source number=").count();
         assert_eq!(request.matches("</source>").count(), tags, "a document has closed a tag: {request}");
+        let request = letters(&request);
         for (met, beginning) in met.iter_mut().zip(&beginnings) {
             *met |= request.contains(beginning);
         }
