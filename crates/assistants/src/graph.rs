@@ -88,7 +88,7 @@ fn build(name: &str, kit: &Arc<Kit>) -> Result<Graph<Turn>, BuildError> {
         .edge("generate", "verify")
         .branch("verify", |turn: &Turn| if steps::is_doubted(turn) { "repair" } else { END }, ["repair", END])
         .edge("repair", "verify")
-        .at_most("repair", 1, END);
+        .at_most("repair", steps::MOST_REPAIRS, END);
     for node in models {
         graph = graph.time_limit(node, MODEL_TIME).retry(node, RetryPolicy::times(ATTEMPTS));
     }

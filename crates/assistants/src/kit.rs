@@ -50,6 +50,7 @@ pub(crate) struct Kit {
 }
 
 /// What came of asking a model.
+#[derive(Default)]
 pub(crate) struct Reply {
     pub(crate) text: String,
     pub(crate) calls: Vec<ibid_core::model::ToolCall>,
@@ -116,13 +117,7 @@ impl Kit {
         mut heard: impl FnMut(&str),
     ) -> Result<Reply, ModelError> {
         let began = Instant::now();
-        let mut reply = Reply {
-            text: String::new(),
-            calls: Vec::new(),
-            spent: Spent::default(),
-            partial: false,
-            cut_off: false,
-        };
+        let mut reply = Reply::default();
         let cancel = context.cancel();
         let span = tracing::info_span!("chat", model = model.name(), node = context.node());
         let Some(parts) = cancel.run_until_cancelled(model.chat(request).instrument(span)).await else {

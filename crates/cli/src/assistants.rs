@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use ibid_assistants::definition::{Definition, Models, Retrieval};
-use ibid_assistants::tools::{OF_DOCUMENTS, Stocks, Weather, connect, of_documents};
+use ibid_assistants::tools::{Stocks, Weather, connect, of_documents};
 use ibid_assistants::{Assistant, FILE, InvalidAssistant, Ports, SHIPPED, program};
 use ibid_core::evidence::Index;
 use ibid_core::model::ChatModel;
@@ -72,7 +72,7 @@ pub(crate) fn drawn(config: &Config, name: &str) -> anyhow::Result<TurnProgram> 
     Ok(program(&name, definition, prompts, Ports::absent())?)
 }
 
-/// Everything that can answer, with what it answers from. `wanted` must be among them; others that cannot be put together
+/// Everything that can answer, with what it answers from. `wanted` must be in order; others that cannot be put together
 /// are left out.
 pub(crate) async fn runnable(
     config: &Config,
@@ -81,7 +81,6 @@ pub(crate) async fn runnable(
 ) -> anyhow::Result<Assistants> {
     let index: Arc<dyn Index> = Arc::new(library.search()?);
     let mut runnable = vec![(rehearsal::NAME.to_owned(), rehearsal::assistant()?)];
-    find(config, wanted)?;
     for (name, _, assistant) in all(config)? {
         let put = async {
             let Assistant { name, definition, prompts } = assistant?;
@@ -137,28 +136,35 @@ fn tool(
     if let Some(tool) = of_documents(name, index, retrieval) {
         return Ok(Some(tool));
     }
+    if let Some((_, false)) = switch(config, name) {
+        return Ok(None);
+    }
     let unusable = |error: String| anyhow!(error).context("in `tools`");
     match name {
-        "get_weather" if settings.weather => {
+        "get_weather" => {
             let weather =
                 Weather::new(&settings.weather_places, &settings.weather_forecasts).map_err(unusable)?;
             Ok(Some(Arc::new(weather)))
         }
-        "get_stock_price" if settings.stocks => {
-            Ok(Some(Arc::new(Stocks::new(&settings.stocks_quotes).map_err(unusable)?)))
-        }
-        "get_weather" | "get_stock_price" => Ok(None),
+        "get_stock_price" => Ok(Some(Arc::new(Stocks::new(&settings.stocks_quotes).map_err(unusable)?))),
         _ => bail!("there is no tool `{name}`"),
+    }
+}
+
+/// The setting that switches a tool on, and whether it is on; none for a tool that needs none.
+fn switch(config: &Config, name: &str) -> Option<(&'static str, bool)> {
+    match name {
+        "get_weather" => Some(("tools.weather", config.tools.weather)),
+        "get_stock_price" => Some(("tools.stocks", config.tools.stocks)),
+        _ => None,
     }
 }
 
 /// The tools of an assistant that are switched off, with the setting that switches each on.
 pub(crate) fn switched_off(config: &Config, definition: &Definition) -> Vec<(String, &'static str)> {
-    let setting = |name: &str| match name {
-        _ if OF_DOCUMENTS.contains(&name) => None,
-        "get_weather" if !config.tools.weather => Some("tools.weather"),
-        "get_stock_price" if !config.tools.stocks => Some("tools.stocks"),
+    let off = definition.tools.iter().filter_map(|name| match switch(config, name) {
+        Some((setting, false)) => Some((name.clone(), setting)),
         _ => None,
-    };
-    definition.tools.iter().filter_map(|name| Some((name.clone(), setting(name)?))).collect()
+    });
+    off.collect()
 }

@@ -14,6 +14,7 @@ use ibid_models::{
     MemorySpending, Provider, ProviderSettings, RemoteChat, RemoteEmbedder, RemoteReranker, Runtime,
     Tokenizer,
 };
+use tokio::sync::OnceCell;
 
 use crate::config::{Config, KNOWN, ModelConfig, ProviderConfig};
 use crate::nearest::hint;
@@ -32,6 +33,8 @@ const OLLAMA: &str = "ollama";
 pub(crate) struct Parts<'a> {
     config: &'a Config,
     providers: BTreeMap<String, Arc<Provider>>,
+    /// Ollama on this machine and one of its models, once they were looked for.
+    ollama: OnceCell<(Arc<Provider>, String)>,
 }
 
 impl<'a> Parts<'a> {
@@ -51,7 +54,7 @@ impl<'a> Parts<'a> {
                 );
             }
         }
-        Ok(Self { config, providers })
+        Ok(Self { config, providers, ollama: OnceCell::new() })
     }
 
     /// The providers that are configured or used.
@@ -88,16 +91,16 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The first chat model that Ollama has on this machine.
+    /// The first chat model that Ollama has on this machine. All who use it share its account.
     async fn chat_on_ollama(&self, role: &str) -> anyhow::Result<Chat> {
-        let provider = Provider::new(provider_settings(self.config, OLLAMA)?, None)?;
-        let listed = provider.models().await.unwrap_or_default();
-        let model = listed
-            .into_iter()
-            .filter(|model| !model.to_lowercase().contains("embed"))
-            .min()
-            .context(NO_CHAT)?;
-        Ok(Chat::new(RemoteChat::new(provider, ChatSettings::new(role, &model)), Vec::new()))
+        let found = self.ollama.get_or_try_init(|| async {
+            let provider = Provider::new(provider_settings(self.config, OLLAMA)?, None)?;
+            let listed = provider.models().await.unwrap_or_default();
+            let chat = listed.into_iter().filter(|model| !model.to_lowercase().contains("embed"));
+            anyhow::Ok((provider, chat.min().context(NO_CHAT)?))
+        });
+        let (provider, model) = found.await?;
+        Ok(Chat::new(RemoteChat::new(provider.clone(), ChatSettings::new(role, model)), Vec::new()))
     }
 
     /// The embedding model: the one that is configured, else one that was pulled, else one that a provider has, if

@@ -84,7 +84,7 @@ fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a pattern that can be read")
 }
 
-/// Looks at an answer. `said` is what the person said: its values need no source.
+/// Looks at an answer. `said` is what the person said: amounts and dates in it need no source.
 ///
 /// # Errors
 /// Fails when the pages that are cited cannot be read.
@@ -279,21 +279,20 @@ impl Pages<'_> {
             citation.boxes = boxes(&passage.places, &span).collect();
         }
         let page = cited.page.unwrap_or(passage.page);
+        if citation.found == Found::Unquoted {
+            if page != passage.page {
+                let (source, own) = (cited.source, passage.page);
+                let english = format!("source {source} is on page {own}, not {page}");
+                let spanish = format!("la fuente {source} está en la página {own}, no en la {page}");
+                warnings.push(Warning::new(WarningKind::WrongPage, self.language, english, spanish));
+            }
+            return Ok(citation);
+        }
         // A document that was replaced meanwhile is looked up as it was read for this answer.
         let now = self.of(&passage.document, page).await?;
         let now: Vec<&Passage> = now.iter().filter(|chunk| chunk.version == passage.version).collect();
         let on_page: Vec<&Passage> =
             if page == passage.page { std::iter::once(passage).chain(now).collect() } else { now };
-        if page != passage.page && citation.found == Found::Unquoted {
-            let (source, own) = (cited.source, passage.page);
-            let english = format!("source {source} is on page {own}, not {page}");
-            let spanish = format!("la fuente {source} está en la página {own}, no en la {page}");
-            warnings.push(Warning::new(WarningKind::WrongPage, self.language, english, spanish));
-            return Ok(citation);
-        }
-        if citation.found == Found::Unquoted {
-            return Ok(citation);
-        }
         let goes_on =
             |at: usize| at > 0 && on_page[at].chunks.0 == on_page[at - 1].chunks.1.saturating_add(1);
         let chunks = on_page.iter().enumerate();

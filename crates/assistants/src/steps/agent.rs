@@ -6,8 +6,8 @@ use ibid_core::model::{ModelError, Prompt, ToolCall, ToolChoice};
 use ibid_graph::{Context, NodeError};
 use serde_json::json;
 
-use crate::kit::{Kit, failed};
-use crate::turn::{Call, Change, Round, Spent, Turn};
+use crate::kit::{Kit, Reply, failed};
+use crate::turn::{Call, Change, Round, Turn};
 
 /// The calls of one round have at most so many tokens.
 const MOST_TOKENS: usize = 800;
@@ -34,17 +34,15 @@ pub(crate) async fn agent(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> R
     if !has_looked && !request.tools.is_empty() {
         request.tool_choice = ToolChoice::Required;
     }
-    let (text, chosen, spent, partial) = match kit.ask(&context, model, request, |_| {}).await {
-        Ok(reply) => (reply.text, reply.calls, reply.spent, reply.partial),
+    let reply = match kit.ask(&context, model, request, |_| {}).await {
+        Ok(reply) => reply,
         // There is no room for another round, or the model cannot call tools: the answer is written from what there is.
-        Err(ModelError::TooLong { .. }) if has_looked => (String::new(), Vec::new(), Spent::default(), false),
-        Err(ModelError::Form { .. } | ModelError::Nonsense { .. }) => {
-            (String::new(), Vec::new(), Spent::default(), false)
-        }
+        Err(ModelError::TooLong { .. }) if has_looked => Reply::default(),
+        Err(ModelError::Form { .. } | ModelError::Nonsense { .. }) => Reply::default(),
         Err(error) => return Err(failed(error)),
     };
     let mut calls: Vec<Call> = Vec::new();
-    for ToolCall { id, name, arguments } in chosen {
+    for ToolCall { id, name, arguments } in reply.calls {
         // The ids of a provider may repeat; ours name one call of the turn.
         let id = if id.is_empty() { "call".to_owned() } else { id };
         let call =
@@ -62,10 +60,10 @@ pub(crate) async fn agent(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> R
             calls.push(call);
         }
     }
-    if calls.is_empty() && !has_looked && !partial {
+    if calls.is_empty() && !has_looked && !reply.partial {
         calls.extend(search(&kit, &turn));
     }
-    Ok(Change::Chose { text, calls, spent })
+    Ok(Change::Chose { text: reply.text, calls, spent: reply.spent })
 }
 
 /// A search for the question itself, for a model that calls no tool although it must.

@@ -18,4 +18,4 @@ pub(crate) use retrieve::retrieve;
 pub(crate) use rewrite::rewrite;
 pub(crate) use route::{decide, route};
 pub(crate) use tools::tools;
-pub(crate) use verify::{is_doubted, verify};
+pub(crate) use verify::{MOST_REPAIRS, is_doubted, verify};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ibid_graph::{Context, NodeError};
+use ibid_graph::{Context, NodeError, Terminal};
 use serde_json::{Value, json};
 
 use crate::format::{Format, SCHEMA_VERSION, Written};
@@ -13,23 +13,16 @@ use crate::language::Language;
 use crate::turn::{Answer, Change, Tier, Turn};
 
 /// How often an answer is written again.
-const MOST_REPAIRS: u32 = 1;
+pub(crate) const MOST_REPAIRS: u32 = 1;
 
 /// Verifies.
 pub(crate) async fn verify(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> Result<Change, NodeError> {
-    let Some(draft) = &turn.draft else {
-        return Ok(answered(
-            &turn,
-            Written { answer: String::new(), cited: Vec::new(), fields: Value::Null },
-            empty(),
-            false,
-            false,
-        ));
-    };
+    let Some(draft) = &turn.draft else { return Err(Terminal::new("nothing was written").into()) };
     let written = draft.read();
     let unknown = turn.sources.is_empty() && !turn.is_chat();
     if turn.is_chat() || unknown {
-        let mut checked = Checked { answer: written.answer.clone(), ..empty() };
+        let answer = written.answer.clone();
+        let mut checked = Checked { answer, citations: Vec::new(), warnings: Vec::new() };
         if may_be_a_question(&turn) {
             let english = "it was taken for chat, so nothing was looked up in the documents".to_owned();
             let spanish = "se tomó por conversación, así que no se consultó ningún documento".to_owned();
@@ -90,10 +83,6 @@ fn may_be_a_question(turn: &Turn) -> bool {
 /// Where the graph goes after it: the answer is written again, or it is said.
 pub(crate) fn is_doubted(turn: &Turn) -> bool {
     turn.answer.is_none() && !turn.findings.is_empty()
-}
-
-fn empty() -> Checked {
-    Checked { answer: String::new(), citations: Vec::new(), warnings: Vec::new() }
 }
 
 fn answered(turn: &Turn, written: Written, checked: Checked, unanswered: bool, withheld: bool) -> Change {
