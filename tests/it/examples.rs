@@ -6,7 +6,6 @@ use std::time::Instant;
 use ibid_assistants::Format;
 use ibid_core::ThreadId;
 use ibid_core::evidence::Index;
-use ibid_core::tool::Tool;
 use ibid_testkit::RealServer;
 use serde_json::Value;
 
@@ -28,6 +27,7 @@ async fn every_example_question_ends_with_a_valid_answer() {
     println!(
         "| assistant | mode | format | seconds | tools | citations | found | warnings |\n|---|---|---|---:|---|---:|---:|---:|"
     );
+    let mut worked = 0;
     for name in ["trade-compliance", "policy-desk", "fintech"] {
         if !only.is_empty() && only != name {
             continue;
@@ -42,13 +42,14 @@ async fn every_example_question_ends_with_a_valid_answer() {
             let format = definition.formats[number % definition.formats.len()];
             // The first mode, and for one question each of the others.
             let mode = &definition.modes[if number == 3 { definition.modes.len().min(2) - 1 } else { 0 }];
-            one(&stage, question, &mode.name, format).await;
+            worked += one(&stage, question, &mode.name, format).await;
         }
     }
+    assert!(worked > 0 || !only.is_empty(), "no tool that the model called has worked");
 }
 
 #[allow(clippy::print_stdout, reason = "the figures are the output")]
-async fn one(stage: &Stage, question: &str, mode: &str, format: Format) {
+async fn one(stage: &Stage, question: &str, mode: &str, format: Format) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let engine = stage.engine(&folder.path().join("engine.db")).await;
     let (thread, began) = (ThreadId::new(), Instant::now());
@@ -75,18 +76,15 @@ async fn one(stage: &Stage, question: &str, mode: &str, format: Format) {
         assert_eq!(structured["schema_version"], "1.0", "{structured}");
         assert!(structured["answer"].is_string() && structured["citations"].is_array(), "{structured}");
     }
-    let tools: Vec<String> = came
-        .told("tool_call")
+    let results = came.told("tool_result");
+    assert_eq!(came.told("tool_call").len(), results.len(), "{results:?}");
+    let tools: Vec<String> = results
         .iter()
-        .map(|call| call["name"].as_str().unwrap_or_default().to_owned())
+        .map(|result| {
+            let name = result["name"].as_str().unwrap_or_default();
+            result["error"].as_str().map_or_else(|| name.to_owned(), |error| format!("{name} ({error})"))
+        })
         .collect();
-    if came.path().contains(&"agent".to_owned()) {
-        let known: Vec<&str> =
-            stage.tools.iter().map(|tool: &Arc<dyn Tool>| tool.spec().name.as_str()).collect();
-        assert!(
-            tools.iter().all(|tool| known.contains(&tool.as_str()) || !came.told("tool_result").is_empty())
-        );
-    }
     let found = citations
         .iter()
         .filter(|citation| citation["found"] == "exact" || citation["found"] == "fuzzy")
@@ -102,4 +100,5 @@ async fn one(stage: &Stage, question: &str, mode: &str, format: Format) {
     let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     println!("<!-- {} -> {} -->", flat(question), flat(&message.text).chars().take(240).collect::<String>());
     engine.close().await;
+    results.iter().filter(|result| result["error"].is_null()).count()
 }

@@ -52,8 +52,23 @@ pub(crate) fn read(
 
 fn title(document: &PdfDocument<'_>) -> Option<String> {
     let tag = document.metadata().get(pdfium_render::prelude::PdfDocumentMetadataTagType::Title)?;
-    let title = tag.value().trim().to_owned();
-    (!title.is_empty()).then_some(title)
+    given(tag.value())
+}
+
+/// How programs begin a title that nobody gave.
+const NO_TITLES: [&str; 5] =
+    ["untitled", "microsoft word -", "microsoft powerpoint -", "powerpoint presentation", "sin título"];
+/// What the names of files end with, which programs take for titles.
+const FILES: [&str; 10] = [".pdf", ".doc", ".docx", ".rtf", ".indd", ".qxd", ".fm", ".tex", ".xls", ".xlsx"];
+
+/// A title, if somebody gave it.
+fn given(title: &str) -> Option<String> {
+    let title = title.trim();
+    let small = title.to_lowercase();
+    let by_a_program = NO_TITLES.iter().any(|start| small.starts_with(start))
+        || FILES.iter().any(|end| small.ends_with(end))
+        || small.strip_prefix("document").is_some_and(|rest| rest.chars().all(|sign| sign.is_ascii_digit()));
+    (!by_a_program && title.chars().any(char::is_alphabetic)).then(|| title.to_owned())
 }
 
 fn page(document: &PdfDocument<'_>, index: u32, ocr: Option<&Ocr>) -> Page {
@@ -175,5 +190,29 @@ fn places(block: &mut Block) -> Vec<&mut Option<Rect>> {
             lines.iter_mut().map(|line| &mut line.place).collect()
         }
         Block::Table(table) => table.rows.iter_mut().map(|row| &mut row.place).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_that_nobody_gave_is_none() {
+        for title in [
+            "",
+            " ",
+            "Untitled",
+            "untitled-2",
+            "Document1",
+            "Microsoft Word - rules.doc",
+            "CH85.fm",
+            "85 - 2",
+        ] {
+            assert_eq!(given(title), None, "{title:?}");
+        }
+        for title in ["Chapter 85", "Documents of 2018", "Ley 10/2010"] {
+            assert_eq!(given(title).as_deref(), Some(title));
+        }
     }
 }
