@@ -1,5 +1,5 @@
 //! How well questions find their way: CLINC150's questions in and out of scope over a corpus of topics, and follow-ups of
-//! CANARD made into questions, with a real small model. It takes long: `just eval-routing`.
+//! CANARD and MTRAG made into questions, with a real small model. It takes long: `just eval-routing`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use futures_util::StreamExt;
 use ibid_assistants::route::{mentions, smalltalk};
 use ibid_core::evidence::Index;
 use ibid_core::{Message, ThreadId};
-use ibid_engine::{Engine, LocalEngine, Turn};
+use ibid_engine::{Engine, LocalEngine};
 use ibid_graph::Kind;
 use ibid_knowledge::{Ingestion, Search};
 use ibid_testkit::{RealServer, shared_data};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::library::{embedder, load, open, reader};
 use crate::stage::{Stage, scope};
@@ -114,67 +114,99 @@ async fn questions_find_their_way() {
     engine.close().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "it takes long: `just eval-routing`"]
-#[allow(clippy::print_stdout, reason = "the figures are the output")]
-async fn follow_ups_become_questions() {
-    let Some(data) = shared_data("rewrite_canard/dev.json") else { return };
+/// A question in a conversation, and how it reads by itself.
+#[derive(Clone)]
+struct FollowUp {
+    said: Vec<Message>,
+    question: String,
+    wanted: String,
+}
+
+/// Follow-ups of CANARD: questions and answers on an article, and the question as a person wrote it out.
+fn of_canard() -> Option<Vec<FollowUp>> {
+    let data = shared_data("rewrite_canard/dev.json")?;
     let turns: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(data).unwrap()).unwrap();
-    let turns: Vec<Value> =
-        turns.into_iter().filter(|turn| turn["History"].as_array().unwrap().len() >= 4).collect();
-    let server = tokio::task::spawn_blocking(RealServer::large).await.unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let embedder = embedder();
-    let store = open(&folder.path().join("store"), embedder.as_ref()).await;
-    let stage = Stage::of("trade-compliance", Arc::new(Search::new(store, embedder)), server.url());
-    let engine = stage.engine(&folder.path().join("engine.db")).await;
-    let (mut as_asked, mut condensed, mut took, mut exact) = (0.0, 0.0, Duration::ZERO, 0);
-    let turns = some(&turns, FOLLOW_UPS);
-    for turn in &turns {
-        let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let turns = turns.iter().filter(|turn| turn["History"].as_array().unwrap().len() >= 4);
+    let turns = turns.map(|turn| {
         let history: Vec<String> = turn["History"].as_array().unwrap().iter().map(text).collect();
-        let (question, wanted) = (text(&turn["Question"]), text(&turn["Rewrite"]));
         // The title and the section stand where a person would have named them.
         let first = format!("{} ({}, {})", history[2], history[0], history[1]);
         let mut said = vec![Message::user(first), Message::assistant(&history[3])];
         for (number, line) in history[4..].iter().enumerate() {
             said.push(if number % 2 == 0 { Message::user(line) } else { Message::assistant(line) });
         }
-        let thread = begun(&engine, &stage, said).await;
-        let began = Instant::now();
-        let made = told(&stage, &engine, thread, &question, "question").await;
-        took += began.elapsed();
-        let made = made["text"].as_str().unwrap_or_default().to_owned();
-        as_asked += overlap(&question, &wanted);
-        condensed += overlap(&made, &wanted);
-        exact += usize::from(words(&made) == words(&wanted));
-        println!("<!-- {question} -> {made} (wanted: {wanted}) -->");
-    }
-    let of = |sum: f64| sum / turns.len() as f64;
-    println!(
-        "| follow-ups of CANARD, {} | F1 of words as asked {:.3} | condensed {:.3} | {exact} with the same words | {:.1} s each |",
-        turns.len(),
-        of(as_asked),
-        of(condensed),
-        of(took.as_secs_f64())
-    );
-    engine.close().await;
+        FollowUp { said, question: text(&turn["Question"]), wanted: text(&turn["Rewrite"]) }
+    });
+    Some(turns.collect())
 }
 
-/// A thread with a conversation in it.
-async fn begun(engine: &LocalEngine, stage: &Stage, mut said: Vec<Message>) -> ThreadId {
-    // What an assistant said comes in as what was said before: only the window of history is read from it.
-    let thread = ThreadId::new();
-    let last = said.pop();
-    let mut turn = Turn::new(thread, &stage.assistant.name, last.unwrap_or_else(|| Message::user("hello")));
-    said.append(&mut turn.messages);
-    turn.messages = said;
-    turn.options.insert("format".to_owned(), "text".into());
-    let run = engine.submit(&scope(), turn).await.unwrap().run;
-    engine.stop(&scope(), run).await.unwrap();
-    let events = engine.events(&scope(), run, 0).await.unwrap();
-    events.for_each(|_| std::future::ready(())).await;
-    thread
+/// Follow-ups of MTRAG on public administration: the questions of a conversation without the answers, and the last one
+/// as it was written out.
+fn of_mtrag() -> Option<Vec<FollowUp>> {
+    let folder = shared_data("mtrag/mtrag-human/retrieval_tasks/govt")?;
+    let read = |name: &str| {
+        let lines = std::fs::read_to_string(folder.join(name)).unwrap();
+        let rows = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        rows.map(|row| (text(&row["_id"]), text(&row["text"]))).collect::<BTreeMap<_, _>>()
+    };
+    let (asked, written) = (read("govt_questions.jsonl"), read("govt_rewrite.jsonl"));
+    let turns = asked.into_iter().filter_map(|(id, questions)| {
+        let mut said: Vec<String> = questions
+            .split("|user|:")
+            .map(str::trim)
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned)
+            .collect();
+        let question = said.pop()?;
+        let wanted = written.get(&id)?.trim_start_matches("|user|:").trim().to_owned();
+        (!said.is_empty()).then(|| FollowUp {
+            said: said.iter().map(Message::user).collect(),
+            question,
+            wanted,
+        })
+    });
+    Some(turns.collect())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "it takes long: `just eval-routing`"]
+#[allow(clippy::print_stdout, reason = "the figures are the output")]
+async fn follow_ups_become_questions() {
+    let (Some(canard), Some(mtrag)) = (of_canard(), of_mtrag()) else { return };
+    let server = tokio::task::spawn_blocking(RealServer::large).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let embedder = embedder();
+    let store = open(&folder.path().join("store"), embedder.as_ref()).await;
+    let stage = Stage::of("trade-compliance", Arc::new(Search::new(store, embedder)), server.url());
+    let engine = stage.engine(&folder.path().join("engine.db")).await;
+    for (set, turns) in [("CANARD", canard), ("MTRAG", mtrag)] {
+        let (mut as_asked, mut condensed, mut took, mut exact) = (0.0, 0.0, Duration::ZERO, 0);
+        let turns = some(&turns, FOLLOW_UPS);
+        for FollowUp { said, question, wanted } in turns.clone() {
+            let thread = ThreadId::new();
+            engine.begin_thread(&scope(), thread, Map::new()).await.unwrap();
+            engine.add_messages(&scope(), thread, said).await.unwrap();
+            let began = Instant::now();
+            let made = told(&stage, &engine, thread, &question, "question").await;
+            took += began.elapsed();
+            let made = made["text"].as_str().unwrap_or_default().to_owned();
+            as_asked += overlap(&question, &wanted);
+            condensed += overlap(&made, &wanted);
+            exact += usize::from(words(&made) == words(&wanted));
+            println!("<!-- {question} -> {made} (wanted: {wanted}) -->");
+        }
+        let of = |sum: f64| sum / turns.len() as f64;
+        println!(
+            "| follow-ups of {set}, {} | F1 of words as asked {:.3} | condensed {:.3} | {exact} with the same words | {:.1} s each |",
+            turns.len(),
+            of(as_asked),
+            of(condensed),
+            of(took.as_secs_f64())
+        );
+    }
+    engine.close().await;
 }
 
 /// What a turn tells under a name; then it is stopped.
@@ -188,7 +220,7 @@ async fn told(stage: &Stage, engine: &LocalEngine, thread: ThreadId, say: &str, 
             && found.is_null()
         {
             found = value;
-            engine.stop(&scope(), run).await.unwrap();
+            engine.stop(&scope(), run, ibid_engine::Stop::Keep).await.unwrap();
         }
     }
     found

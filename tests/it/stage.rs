@@ -97,7 +97,7 @@ pub(crate) async fn played(engine: &LocalEngine, thread: ThreadId, run: RunId) -
         _ => None,
     });
     let window = MessageWindow { before: None, limit: 1 };
-    let message = engine.messages(&scope(), thread, window).await.unwrap().pop().map(|(_, message)| message);
+    let message = engine.messages(&scope(), thread, window).await.unwrap().pop().map(|said| said.message);
     Played { events, message, error }
 }
 

@@ -35,6 +35,8 @@ pub(crate) struct Global {
 /// One command.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Serve the assistants over HTTP, until Ctrl-C
+    Serve(Serve),
     /// Ask an assistant and print its answer as it comes
     Ask(Ask),
     /// List, make and check assistants
@@ -69,6 +71,14 @@ pub(crate) enum Command {
     Config(ConfigCommand),
     /// Check that everything that ibid needs is there and sound
     Doctor,
+}
+
+/// Serve the assistants.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Where to listen [default: `serve.address`]
+    #[arg(long, short, value_name = "ADDRESS:PORT")]
+    pub(crate) address: Option<std::net::SocketAddr>,
 }
 
 /// Ask an assistant.

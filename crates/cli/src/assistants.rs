@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow, bail};
 use ibid_assistants::definition::{Definition, Models, Retrieval};
 use ibid_assistants::tools::{Stocks, Weather, connect, of_documents};
-use ibid_assistants::{Assistant, FILE, InvalidAssistant, Ports, SHIPPED, program};
+use ibid_assistants::{Assistant, FILE, Format, InvalidAssistant, Ports, SHIPPED, program};
 use ibid_core::evidence::Index;
 use ibid_core::model::ChatModel;
 use ibid_core::tool::Tool;
@@ -72,33 +72,71 @@ pub(crate) fn drawn(config: &Config, name: &str) -> anyhow::Result<TurnProgram> 
     Ok(program(&name, definition, prompts, Ports::absent())?)
 }
 
-/// Everything that can answer, with what it answers from. `wanted` must be in order; others that cannot be put together
-/// are left out.
-pub(crate) async fn runnable(
-    config: &Config,
-    library: &Library<'_>,
-    wanted: &str,
-) -> anyhow::Result<Assistants> {
-    let index: Arc<dyn Index> = Arc::new(library.search()?);
-    let mut runnable = vec![(rehearsal::NAME.to_owned(), rehearsal::assistant()?)];
-    for (name, _, assistant) in all(config)? {
-        let put = async {
-            let Assistant { name, definition, prompts } = assistant?;
-            if name != wanted && !definition.mcp.is_empty() {
-                bail!("its servers are not started for another assistant");
+/// An assistant that can answer.
+pub(crate) struct Ready {
+    /// What it is called.
+    pub(crate) name: String,
+    /// What it is.
+    pub(crate) definition: Definition,
+    /// Its tools.
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// What the engine runs.
+    pub(crate) runnable: Runnable,
+}
+
+/// Who can answer, and who cannot.
+pub(crate) struct Lineup {
+    /// Those that can.
+    pub(crate) ready: Vec<Ready>,
+    /// Those that cannot, and why.
+    pub(crate) left_out: Vec<(String, anyhow::Error)>,
+}
+
+impl Lineup {
+    /// Everybody, with what they answer from. The servers whose tools an assistant uses are started if `starts` says so.
+    pub(crate) async fn of(
+        config: &Config,
+        library: &Library<'_>,
+        starts: impl Fn(&str) -> bool,
+    ) -> anyhow::Result<Self> {
+        let index: Arc<dyn Index> = Arc::new(library.search()?);
+        let mut lineup = Self { ready: vec![rehearsing()?], left_out: Vec::new() };
+        for (name, _, assistant) in all(config)? {
+            let put = async {
+                let Assistant { name, definition, prompts } = assistant?;
+                if !starts(&name) && !definition.mcp.is_empty() {
+                    bail!("its servers are not started for another assistant");
+                }
+                let ports = ports(config, &library.parts, &definition, &index).await?;
+                let (tools, history) = (ports.tools.clone(), definition.limits.history_messages);
+                let program = program(&name, definition.clone(), prompts, ports)?;
+                anyhow::Ok(Ready { name, definition, tools, runnable: Runnable { program, history } })
+            };
+            match put.await {
+                Ok(ready) => lineup.ready.push(ready),
+                Err(error) => lineup.left_out.push((name, error)),
             }
-            let ports = ports(config, &library.parts, &definition, &index).await?;
-            let history = definition.limits.history_messages;
-            let program = program(&name, definition, prompts, ports)?;
-            anyhow::Ok(Runnable { program, history })
-        };
-        match put.await {
-            Ok(assistant) => runnable.push((name, assistant)),
-            Err(error) if name == wanted => return Err(error),
-            Err(error) => tracing::debug!("the assistant {name} is left out: {error:#}"),
         }
+        Ok(lineup)
     }
-    Ok(runnable.into_iter().collect())
+
+    /// For the engine.
+    pub(crate) fn assistants(&self) -> Assistants {
+        self.ready.iter().map(|ready| (ready.name.clone(), ready.runnable.clone())).collect()
+    }
+}
+
+/// The assistant that needs neither models nor documents.
+pub(crate) fn rehearsing() -> anyhow::Result<Ready> {
+    let definition = Definition {
+        title: "Rehearsal".to_owned(),
+        description: "Repeats what it is told, without a model, to show the machine at work.".to_owned(),
+        modes: Vec::new(),
+        formats: vec![Format::Text],
+        ..Definition::default()
+    };
+    let (name, runnable) = (rehearsal::NAME.to_owned(), rehearsal::assistant()?);
+    Ok(Ready { name, definition, tools: Vec::new(), runnable })
 }
 
 async fn ports(

@@ -1,5 +1,5 @@
-//! An assistant that needs no model: it repeats what it is told, shortened until it fits. It shows
-//! nodes, a bounded cycle, events and durable steps before any document or model is set up.
+//! An assistant that needs no model: it repeats what it is told, shortened until it fits, and asks if there is nothing to
+//! repeat. It shows nodes, a bounded cycle, a question, events and durable steps before any document or model is set up.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,15 +59,22 @@ pub(crate) fn assistant() -> Result<Assistant, BuildError> {
 
 fn graph() -> Result<Graph<Line>, BuildError> {
     Graph::builder(NAME)
+        .ask("ask", |_: &Line| "What shall I repeat?", |_, answer: String| Change::Drafted(answer))
         .node("draft", draft)
         .node("shorten", shorten)
         .node("say", say)
-        .edge(START, "draft")
+        .branch(START, first, ["ask", "draft"])
+        .branch("ask", next, ["shorten", "say"])
         .branch("draft", next, ["shorten", "say"])
         .branch("shorten", next, ["shorten", "say"])
         .at_most("shorten", 3, "say")
         .edge("say", END)
         .build()
+}
+
+/// A message without a word is nothing to repeat.
+fn first(line: &Line) -> &'static str {
+    if line.heard.chars().any(char::is_alphanumeric) { "draft" } else { "ask" }
 }
 
 fn next(line: &Line) -> &'static str {

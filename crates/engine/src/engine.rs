@@ -4,10 +4,12 @@ use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use ibid_core::{Message, RunId, Scope, ThreadId};
 use ibid_graph::Record;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::error::Error;
-use crate::nouns::{Event, MessageWindow, Run, Submitted, Thread, ThreadPage, Turn};
+use crate::nouns::{
+    Event, MessageWindow, Run, Said, Stop, Submitted, Thread, ThreadFilter, ThreadPage, Turn,
+};
 
 /// Events of a run, in order, as they become safe. It ends after [`Ended`](ibid_graph::Kind::Ended).
 pub type EventStream = BoxStream<'static, Result<Event, Error>>;
@@ -22,12 +24,12 @@ pub trait Engine: Send + Sync {
     /// Refuses an unknown assistant, a thread of another tenant, or a busy thread if the caller chose so.
     async fn submit(&self, scope: &Scope, turn: Turn) -> Result<Submitted, Error>;
 
-    /// Stops a run and keeps what it had. Returns when the node has been told, not when the run has ended.
-    /// Stopping a run that has ended does nothing.
+    /// Stops a run. Returns when the node has been told, not when the run has ended. Stopping a run that has
+    /// ended does nothing.
     ///
     /// # Errors
     /// Fails if there is no such run.
-    async fn stop(&self, scope: &Scope, run: RunId) -> Result<(), Error>;
+    async fn stop(&self, scope: &Scope, run: RunId, how: Stop) -> Result<(), Error>;
 
     /// Answers what a run asks, and lets it go on.
     ///
@@ -72,11 +74,68 @@ pub trait Engine: Send + Sync {
     /// Fails if the run has no such step.
     async fn fork(&self, scope: &Scope, run: RunId, step: u32) -> Result<(ThreadId, RunId), Error>;
 
-    /// Threads, the most recently used first.
+    /// Deletes a run with its steps and events. What it said stays in the conversation.
+    ///
+    /// # Errors
+    /// Fails if there is no such run, or if it has not ended.
+    async fn delete_run(&self, scope: &Scope, run: RunId) -> Result<(), Error>;
+
+    /// Begins a thread without a turn. The second value is whether it is new; one that is there stays as it is.
+    ///
+    /// # Errors
+    /// Fails if a thread of another tenant has that name.
+    async fn begin_thread(
+        &self,
+        scope: &Scope,
+        thread: ThreadId,
+        metadata: Map<String, Value>,
+    ) -> Result<(Thread, bool), Error>;
+
+    /// Adds to what is noted of a thread; a note that is there is replaced.
+    ///
+    /// # Errors
+    /// Fails if there is no such thread.
+    async fn note_thread(
+        &self,
+        scope: &Scope,
+        thread: ThreadId,
+        metadata: Map<String, Value>,
+    ) -> Result<Thread, Error>;
+
+    /// Adds messages to a thread without a turn, so that nobody answers them. They belong to the run that is
+    /// given back, which has ended.
+    ///
+    /// # Errors
+    /// Fails if there is no such thread, or if it works on a turn.
+    async fn add_messages(
+        &self,
+        scope: &Scope,
+        thread: ThreadId,
+        messages: Vec<Message>,
+    ) -> Result<RunId, Error>;
+
+    /// Begins a new thread with the conversation of another, up to a position if one is given.
+    ///
+    /// # Errors
+    /// Fails if there is no such thread.
+    async fn copy_thread(
+        &self,
+        scope: &Scope,
+        thread: ThreadId,
+        before: Option<u64>,
+    ) -> Result<Thread, Error>;
+
+    /// A page of threads.
     ///
     /// # Errors
     /// Fails if the store does.
     async fn threads(&self, scope: &Scope, page: ThreadPage) -> Result<Vec<Thread>, Error>;
+
+    /// How many threads there are.
+    ///
+    /// # Errors
+    /// Fails if the store does.
+    async fn count_threads(&self, scope: &Scope, filter: ThreadFilter) -> Result<u64, Error>;
 
     /// One thread, without its messages.
     ///
@@ -84,7 +143,7 @@ pub trait Engine: Send + Sync {
     /// Fails if there is no such thread.
     async fn thread(&self, scope: &Scope, thread: ThreadId) -> Result<Thread, Error>;
 
-    /// A window of a thread's messages with their positions, oldest first. Only the window is read.
+    /// A window of a thread's messages, oldest first. Only the window is read.
     ///
     /// # Errors
     /// Fails if there is no such thread.
@@ -93,7 +152,7 @@ pub trait Engine: Send + Sync {
         scope: &Scope,
         thread: ThreadId,
         window: MessageWindow,
-    ) -> Result<Vec<(u64, Message)>, Error>;
+    ) -> Result<Vec<Said>, Error>;
 
     /// Deletes a thread with everything in it, and stops what it works on.
     ///

@@ -20,6 +20,7 @@ pub use local::{
     TurnProgram,
 };
 pub use nouns::{
-    Event, MessageWindow, Run, RunStatus, Submitted, Thread, ThreadPage, ThreadPlace, Turn, WhenBusy,
+    Event, MessageWindow, Run, RunStatus, Said, Stop, Submitted, Thread, ThreadField, ThreadFilter,
+    ThreadOrder, ThreadPage, ThreadPlace, ThreadStatus, Turn, WhenBusy,
 };
 pub use store::StoreError;

@@ -1,5 +1,6 @@
 //! What an engine takes and gives: turns, runs, threads, events.
 
+use std::ops::Range;
 use std::time::SystemTime;
 
 use ibid_core::{Message, RunId, ThreadId};
@@ -18,6 +19,8 @@ pub struct Turn {
     pub messages: Vec<Message>,
     /// How to answer: mode, format and the like.
     pub options: Map<String, Value>,
+    /// What the caller notes of the turn for itself.
+    pub metadata: Map<String, Value>,
     /// What to do if the thread works on another turn.
     pub when_busy: WhenBusy,
     /// The same key on the same thread is the same turn: a repeated request gets the first one's run.
@@ -32,6 +35,7 @@ impl Turn {
             assistant: assistant.into(),
             messages: vec![message],
             options: Map::new(),
+            metadata: Map::new(),
             when_busy: WhenBusy::default(),
             idempotency_key: None,
         }
@@ -50,6 +54,16 @@ pub enum WhenBusy {
     Interrupt,
     /// Stop that turn, forget it, and go before those that wait.
     Rollback,
+}
+
+/// What becomes of a turn that is stopped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Stop {
+    /// What it had is kept.
+    #[default]
+    Keep,
+    /// It is forgotten, with what was asked.
+    Forget,
 }
 
 /// A turn that was taken.
@@ -122,8 +136,14 @@ pub struct Run {
     pub id: RunId,
     /// Its conversation.
     pub thread: ThreadId,
-    /// Which assistant answers.
+    /// Which assistant answers; empty if messages joined the thread without a turn.
     pub assistant: String,
+    /// How it was to answer.
+    pub options: Map<String, Value>,
+    /// What the caller notes of it.
+    pub metadata: Map<String, Value>,
+    /// The positions of the messages that it began with; nothing while it waits for the turns before it.
+    pub input: Range<u64>,
     /// Where it stands.
     pub status: RunStatus,
     /// What it asks, if it waits.
@@ -137,7 +157,7 @@ pub struct Run {
 }
 
 /// One conversation, without its messages.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Thread {
     /// Its name.
     pub id: ThreadId,
@@ -145,10 +165,46 @@ pub struct Thread {
     pub title: String,
     /// How many messages it has.
     pub messages: u64,
+    /// What the caller notes of it.
+    pub metadata: Map<String, Value>,
+    /// What it is doing.
+    pub status: ThreadStatus,
     /// When it began.
     pub created: SystemTime,
     /// When a turn was last submitted to it.
     pub updated: SystemTime,
+}
+
+/// What a thread is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ThreadStatus {
+    /// Nothing.
+    Idle,
+    /// It works on a turn.
+    Busy,
+    /// It waits for a person's answer.
+    Waiting,
+    /// Nothing, and its last turn failed.
+    Failed,
+}
+
+impl ThreadStatus {
+    const ALL: [Self; 4] = [Self::Idle, Self::Busy, Self::Waiting, Self::Failed];
+
+    /// As it is told.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Busy => "busy",
+            Self::Waiting => "waiting",
+            Self::Failed => "failed",
+        }
+    }
+
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == text)
+    }
 }
 
 /// A thread's place in the list when it was read. It stays where it was although the thread may be used
@@ -166,13 +222,73 @@ impl Thread {
     }
 }
 
-/// Which threads to list: the most recent first.
-#[derive(Debug, Clone, Copy)]
+/// Which threads to list.
+#[derive(Debug, Clone, Default)]
 pub struct ThreadPage {
-    /// Go on after this place, that of the last thread of the page before.
+    /// Which ones.
+    pub filter: ThreadFilter,
+    /// In which order.
+    pub order: ThreadOrder,
+    /// Go on after this place, that of the last thread of the page before; in the usual order only.
     pub after: Option<ThreadPlace>,
+    /// Leave out so many.
+    pub skip: usize,
     /// How many.
     pub limit: usize,
+}
+
+impl ThreadPage {
+    /// The threads that were used last.
+    pub fn first(limit: usize) -> Self {
+        Self { limit, ..Self::default() }
+    }
+}
+
+/// Which threads are meant: those that everything given here fits.
+#[derive(Debug, Clone, Default)]
+pub struct ThreadFilter {
+    /// Only these.
+    pub ids: Option<Vec<ThreadId>>,
+    /// Those whose metadata contains this, also deeper inside.
+    pub metadata: Map<String, Value>,
+    /// Those that do this.
+    pub status: Option<ThreadStatus>,
+    /// Those whose title contains this, in any case.
+    pub title: Option<String>,
+}
+
+/// In which order threads are listed: the last used first, unless said otherwise.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ThreadOrder {
+    /// By what.
+    pub by: ThreadField,
+    /// Whether the smallest comes first.
+    pub ascending: bool,
+}
+
+/// By what threads are ordered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ThreadField {
+    /// When a turn was last submitted.
+    #[default]
+    Updated,
+    /// When they began.
+    Created,
+    /// Their names.
+    Id,
+    /// What they do.
+    Status,
+}
+
+/// One message of a thread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Said {
+    /// Where it stands, from 0.
+    pub position: u64,
+    /// The turn that it belongs to, if that is still there.
+    pub run: Option<RunId>,
+    /// What was said.
+    pub message: Message,
 }
 
 /// Which messages of a thread to read: the last ones before a position.

@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use futures_util::StreamExt;
 use ibid_core::{Message, Role, RunId, Scope, ThreadId};
-use ibid_engine::{Assistants, Engine, EngineFile, LocalEngine, MessageWindow, Turn};
+use ibid_engine::{Assistants, Engine, EngineFile, LocalEngine, MessageWindow, Stop, Turn};
 use ibid_graph::Kind;
 use serde_json::Value;
 
 use super::{caller, printable, runtime, scope};
 use crate::arguments::Ask;
-use crate::assistants::{DEFAULT, runnable};
+use crate::assistants::{DEFAULT, Lineup, rehearsing};
 use crate::config::Config;
 use crate::library::Library;
 use crate::rehearsal;
@@ -52,17 +52,27 @@ pub(super) fn run(config: &Config, ask: &Ask) -> anyhow::Result<ExitCode> {
 fn assistant_of(config: &Config, thread: Option<ThreadId>) -> Option<String> {
     let window = MessageWindow { before: None, limit: 1 };
     let conversation = EngineFile::at(&config.engine_file()).thread(&scope(), thread?, window).ok()?;
-    conversation.runs.last().map(|run| run.assistant.clone())
+    let answered = conversation.runs.iter().rev().find(|run| !run.assistant.is_empty());
+    answered.map(|run| run.assistant.clone())
 }
 
 /// Those who can answer. One that needs neither model nor documents is there without them.
 async fn answering(config: &Config, wanted: &str) -> anyhow::Result<Assistants> {
     if wanted == rehearsal::NAME {
-        return Ok([(rehearsal::NAME.to_owned(), rehearsal::assistant()?)].into_iter().collect());
+        let only = Lineup { ready: vec![rehearsing()?], left_out: Vec::new() };
+        return Ok(only.assistants());
     }
     crate::assistants::find(config, wanted)?;
     let library = Library::open(config, &caller()).await?;
-    runnable(config, &library, wanted).await
+    let lineup = Lineup::of(config, &library, |name| name == wanted).await?;
+    let assistants = lineup.assistants();
+    for (name, error) in lineup.left_out {
+        if name == wanted {
+            return Err(error);
+        }
+        tracing::debug!("the assistant {name} is left out: {error:#}");
+    }
+    Ok(assistants)
 }
 
 struct Printer<'a> {
@@ -80,7 +90,7 @@ impl Printer<'_> {
                 event = events.next() => event,
                 _ = tokio::signal::ctrl_c() => {
                     eprintln!("\nstopping; what there is will be kept");
-                    self.engine.stop(self.scope, run).await?;
+                    self.engine.stop(self.scope, run, Stop::Keep).await?;
                     continue;
                 }
             };
@@ -144,7 +154,7 @@ impl Printer<'_> {
     async fn finish(&self, thread: ThreadId, told: &Told) -> anyhow::Result<ExitCode> {
         let window = MessageWindow { before: None, limit: 1 };
         let last = self.engine.messages(self.scope, thread, window).await?.pop();
-        let Some((_, message)) = last.filter(|(_, message)| message.role == Role::Assistant) else {
+        let Some(message) = last.map(|said| said.message).filter(|said| said.role == Role::Assistant) else {
             eprintln!("nothing was said");
             return Ok(ExitCode::SUCCESS);
         };

@@ -62,8 +62,8 @@ fn underway(file: &EngineFile) -> anyhow::Result<Underway> {
     let mut underway = Underway::default();
     for thread in file.unfinished(&scope())? {
         let window = MessageWindow { before: None, limit: MOST_JOBS };
-        for (_, message) in file.thread(&scope(), thread, window)?.messages {
-            if let Ok(job) = serde_json::from_str::<Job>(&message.text) {
+        for said in file.thread(&scope(), thread, window)?.messages {
+            if let Ok(job) = serde_json::from_str::<Job>(&said.message.text) {
                 underway.documents.insert(job.document());
                 underway.contents.extend(job.version);
             }

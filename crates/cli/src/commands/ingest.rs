@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use ibid_assistants::definition::{Definition, RemoteDocument};
 use ibid_core::model::Caller;
 use ibid_core::{Corpus, Message, RunId};
-use ibid_engine::{Assistant, Engine, LocalEngine, MessageWindow, Turn};
+use ibid_engine::{Assistant, Engine, LocalEngine, MessageWindow, Stop, Turn};
 use ibid_graph::Kind;
 use ibid_knowledge::{ChunkSize, Ingestion, Job, Outcome, Settings, Store, Summary};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -262,7 +262,7 @@ impl Loader<'_> {
                 Ok(_) = stopped.wait_for(|stopped| *stopped), if !stopping => {
                     stopping = true;
                     bar.set_message("stopping");
-                    self.engine.stop(&scope(), run).await?;
+                    self.engine.stop(&scope(), run, Stop::Keep).await?;
                     continue;
                 }
             };
@@ -299,7 +299,7 @@ impl Loader<'_> {
     async fn last_word(&self, job: &Job) -> anyhow::Result<Option<String>> {
         let window = MessageWindow { before: None, limit: 1 };
         let said = self.engine.messages(&scope(), thread_of(&job.document()), window).await?;
-        Ok(said.into_iter().next_back().map(|(_, message)| message.text))
+        Ok(said.into_iter().next_back().map(|said| said.message.text))
     }
 
     /// The run of an interrupted command that loads the same in the same way: it goes on. One that loads
@@ -312,7 +312,7 @@ impl Loader<'_> {
         if asked.as_ref() == Some(job) {
             return Ok(Some(run.id));
         }
-        self.engine.stop(&scope(), run.id).await?;
+        self.engine.stop(&scope(), run.id, Stop::Keep).await?;
         let mut events = self.engine.events(&scope(), run.id, 0).await?;
         while events.next().await.is_some() {}
         if let Some(asked) = asked {

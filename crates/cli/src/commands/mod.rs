@@ -10,6 +10,7 @@ mod graph;
 mod ingest;
 mod models;
 mod search;
+mod serve;
 mod threads;
 
 use std::io::{BufRead, IsTerminal, Write};
@@ -27,6 +28,7 @@ use crate::config::{self as settings, Loaded};
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let global = &arguments.global;
     match arguments.command {
+        Command::Serve(serve) => serve::run(&load(global)?.config, &serve),
         Command::Ask(ask) => ask::run(&load(global)?.config, &ask),
         Command::Assistants(command) => assistants::run(&load(global)?.config, &command),
         Command::Graph { name } => graph::run(&load(global)?.config, name.as_deref()),

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, bail};
 use ibid_core::{Role, ThreadId};
-use ibid_engine::{Conversation, EngineFile, MessageWindow, RunStatus, Thread, ThreadPage};
+use ibid_engine::{Conversation, EngineFile, MessageWindow, RunStatus, Said, Thread, ThreadPage};
 use serde_json::json;
 
 use super::{confirmed, printable, scope};
@@ -39,7 +39,7 @@ fn list(file: &EngineFile, limit: usize, after: Option<ThreadId>, json: bool) ->
     let mut out = std::io::stdout().lock();
     let none = MessageWindow { before: None, limit: 0 };
     let after = after.map(|id| anyhow::Ok(file.thread(&scope(), id, none)?.thread.place())).transpose()?;
-    let threads = file.threads(&scope(), ThreadPage { after, limit })?;
+    let threads = file.threads(&scope(), ThreadPage { after, ..ThreadPage::first(limit) })?;
     if json {
         for thread in &threads {
             writeln!(out, "{}", described(thread))?;
@@ -68,9 +68,9 @@ fn show(file: &EngineFile, thread: ThreadId, limit: usize, json: bool) -> anyhow
     let window = MessageWindow { before: None, limit };
     let Conversation { thread: found, messages, runs } = file.thread(&scope(), thread, window)?;
     if json {
-        for (position, message) in messages {
-            let mut object = serde_json::to_value(&message)?;
-            object["position"] = json!(position);
+        for said in messages {
+            let mut object = serde_json::to_value(&said.message)?;
+            object["position"] = json!(said.position);
             writeln!(out, "{object}")?;
         }
         return Ok(ExitCode::SUCCESS);
@@ -86,7 +86,7 @@ fn show(file: &EngineFile, thread: ThreadId, limit: usize, json: bool) -> anyhow
     if earlier > 0 {
         writeln!(out, "({earlier} earlier messages; see them with --limit {})", found.messages)?;
     }
-    for (_, message) in messages {
+    for Said { message, .. } in messages {
         let who = match message.role {
             Role::User => "you",
             Role::Assistant => "assistant",

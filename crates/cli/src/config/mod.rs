@@ -6,6 +6,7 @@ mod known;
 mod layers;
 mod models;
 mod reference;
+mod serve;
 mod tools;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,8 @@ pub(crate) use layers::{Loaded, load};
 use models::{BudgetConfig, EmbeddingConfig, OnnxConfig, PullConfig, RerankConfig};
 pub(crate) use models::{KNOWN, ModelConfig, ProviderConfig};
 pub(crate) use reference::reference;
+pub(crate) use serve::KeyConfig;
+use serve::ServeConfig;
 use tools::ToolsConfig;
 
 /// Everything that can be set. Each field says what it is for; the reference is made from this.
@@ -54,6 +57,8 @@ pub(crate) struct Config {
     pub(crate) assistants: PathBuf,
     /// Tools that ask services elsewhere.
     pub(crate) tools: ToolsConfig,
+    /// How assistants are served.
+    pub(crate) serve: ServeConfig,
 }
 
 /// How turns are run.
@@ -89,6 +94,7 @@ impl Default for Config {
             ingest: IngestConfig::default(),
             assistants: PathBuf::from("assistants"),
             tools: ToolsConfig::default(),
+            serve: ServeConfig::default(),
         }
     }
 }

@@ -23,7 +23,7 @@ async fn saying(answer: &'static str, source: &'static str) -> ScriptedServer {
     ScriptedServer::start(Script::new().by(numbered)).await
 }
 
-fn with_model(folder: &Path, server: &ScriptedServer) {
+pub(super) fn with_model(folder: &Path, server: &ScriptedServer) {
     let file = folder.join("ibid.toml");
     let config = std::fs::read_to_string(&file).unwrap();
     let config = config.split("[providers.test]").next().unwrap();

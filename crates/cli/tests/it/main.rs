@@ -5,6 +5,7 @@
 mod assistants;
 mod documents;
 mod models;
+mod serve;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

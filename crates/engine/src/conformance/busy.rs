@@ -3,7 +3,7 @@
 use ibid_graph::Kind;
 
 use super::{Play, Subject};
-use crate::{Error, RunStatus, Turn, WhenBusy};
+use crate::{Error, RunStatus, Stop, Turn, WhenBusy};
 
 pub(super) async fn check(subject: &dyn Subject) {
     a_second_turn_waits_for_the_first(subject).await;
@@ -104,7 +104,7 @@ async fn a_queued_turn_can_be_stopped(subject: &dyn Subject) {
     let play = Play::begin(subject, "stop-queued").await;
     let first = play.say("wait").await;
     let second = play.say("two").await;
-    play.engine.stop(&play.scope, second).await.expect("it can be stopped");
+    play.engine.stop(&play.scope, second, Stop::Keep).await.expect("it can be stopped");
     assert_eq!(play.ended(second).await, RunStatus::Stopped);
     play.stage.let_one_go_on();
     assert_eq!(play.ended(first).await, RunStatus::Done);

@@ -9,6 +9,7 @@ mod busy;
 mod crash;
 mod reading;
 mod stage;
+mod threads;
 mod turns;
 
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub async fn check(subject: &dyn Subject) {
     busy::check(subject).await;
     crash::check(subject).await;
     reading::check(subject).await;
+    threads::check(subject).await;
 }
 
 /// One engine with the stage that its assistant plays on.
@@ -118,7 +120,7 @@ impl<'a> Play<'a> {
     async fn conversation(&self) -> Vec<String> {
         let window = MessageWindow { before: None, limit: 1000 };
         let found = self.engine.messages(&self.scope, self.thread, window).await.expect("there is a thread");
-        found.into_iter().map(|(_, message)| message.text).collect()
+        found.into_iter().map(|said| said.message.text).collect()
     }
 }
 

@@ -1,9 +1,10 @@
 //! Reading: windows, pages, time travel, forks, tenants, deletion.
 
 use ibid_core::{Message, Scope, ThreadId};
+use serde_json::Map;
 
 use super::{Play, Subject};
-use crate::{Error, MessageWindow, RunStatus, ThreadPage, Turn};
+use crate::{Error, MessageWindow, RunStatus, Stop, ThreadFilter, ThreadPage, Turn};
 
 pub(super) async fn check(subject: &dyn Subject) {
     messages_are_read_by_the_window(subject).await;
@@ -22,7 +23,7 @@ async fn messages_are_read_by_the_window(subject: &dyn Subject) {
     let window = async |before, limit| {
         let window = MessageWindow { before, limit };
         let found = play.engine.messages(&play.scope, play.thread, window).await.expect("there is a thread");
-        found.into_iter().map(|(position, _)| position).collect::<Vec<_>>()
+        found.into_iter().map(|said| said.position).collect::<Vec<_>>()
     };
     assert_eq!(window(None, 3).await, [7, 8, 9]);
     assert_eq!(window(Some(7), 3).await, [4, 5, 6]);
@@ -43,7 +44,7 @@ async fn threads_are_listed_by_the_page(subject: &dyn Subject) {
     let mut listed: Vec<(ThreadId, String, u64)> = Vec::new();
     let mut after = None;
     loop {
-        let page = ThreadPage { after, limit: 2 };
+        let page = ThreadPage { after, ..ThreadPage::first(2) };
         let threads = play.engine.threads(&play.scope, page).await.expect("threads can be listed");
         let Some(last) = threads.last() else { break };
         after = Some(last.place());
@@ -89,12 +90,23 @@ async fn tenants_do_not_see_each_other(subject: &dyn Subject) {
     assert!(matches!(play.engine.events(&other, run, 0).await, Err(Error::UnknownRun(_))));
     assert!(matches!(play.engine.steps(&other, run).await, Err(Error::UnknownRun(_))));
     assert!(matches!(play.engine.state(&other, run, 0).await, Err(Error::UnknownRun(_))));
-    assert!(matches!(play.engine.stop(&other, run).await, Err(Error::UnknownRun(_))));
+    assert!(matches!(play.engine.stop(&other, run, Stop::Keep).await, Err(Error::UnknownRun(_))));
     assert!(matches!(play.engine.fork(&other, run, 0).await, Err(Error::UnknownRun(_))));
     assert!(matches!(play.engine.delete_thread(&other, thread).await, Err(Error::UnknownThread(_))));
+    assert!(matches!(play.engine.delete_run(&other, run).await, Err(Error::UnknownRun(_))));
+    let begun = play.engine.begin_thread(&other, thread, Map::new()).await;
+    assert!(matches!(begun, Err(Error::UnknownThread(_))), "got {begun:?}");
+    assert!(matches!(
+        play.engine.note_thread(&other, thread, Map::new()).await,
+        Err(Error::UnknownThread(_))
+    ));
+    let added = play.engine.add_messages(&other, thread, vec![Message::user("hello")]).await;
+    assert!(matches!(added, Err(Error::UnknownThread(_))), "got {added:?}");
+    assert!(matches!(play.engine.copy_thread(&other, thread, None).await, Err(Error::UnknownThread(_))));
+    assert_eq!(play.engine.count_threads(&other, ThreadFilter::default()).await.expect("a number"), 0);
     let intruding = play.engine.submit(&other, play.turn("hello")).await;
     assert!(matches!(intruding, Err(Error::UnknownThread(_))), "got {intruding:?}");
-    let page = ThreadPage { after: None, limit: 9 };
+    let page = ThreadPage::first(9);
     assert!(play.engine.threads(&other, page).await.expect("threads can be listed").is_empty());
 }
 

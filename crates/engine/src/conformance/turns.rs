@@ -7,7 +7,7 @@ use ibid_graph::{Kind, StepEvent};
 use serde_json::json;
 
 use super::{Play, Subject};
-use crate::{Error, RunStatus};
+use crate::{Error, RunStatus, Stop};
 
 pub(super) async fn check(subject: &dyn Subject) {
     a_turn_is_answered_and_tells_every_step(subject).await;
@@ -91,20 +91,20 @@ async fn a_stop_returns_at_once_and_keeps_the_partial_answer(subject: &dyn Subje
     let run = play.say("wait").await;
     play.speaking(run).await;
     let began = Instant::now();
-    play.engine.stop(&play.scope, run).await.expect("it can be stopped");
+    play.engine.stop(&play.scope, run, Stop::Keep).await.expect("it can be stopped");
     let took = began.elapsed();
     assert!(took < Duration::from_millis(50), "a stop must return within 50 ms, it took {took:?}");
     assert_eq!(play.ended(run).await, RunStatus::Stopped);
     assert_eq!(play.conversation().await, ["wait", "first words"]);
     assert_eq!(play.stage.performed(run), ["hear", "think"], "no step may begin after a stop");
-    play.engine.stop(&play.scope, run).await.expect("stopping twice does no harm");
+    play.engine.stop(&play.scope, run, Stop::Keep).await.expect("stopping twice does no harm");
 }
 
 async fn a_turn_stopped_in_its_last_node_is_not_done(subject: &dyn Subject) {
     let play = Play::begin(subject, "stop-last").await;
     let run = play.say("linger").await;
     play.until(run, |kind| matches!(kind, Kind::Token { text } if text == "last words")).await;
-    play.engine.stop(&play.scope, run).await.expect("it can be stopped");
+    play.engine.stop(&play.scope, run, Stop::Keep).await.expect("it can be stopped");
     assert_eq!(play.ended(run).await, RunStatus::Stopped);
     let steps = play.engine.steps(&play.scope, run).await.expect("the run is known");
     assert_eq!(steps.len(), 3, "what the node gave back is written down");

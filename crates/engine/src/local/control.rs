@@ -1,4 +1,4 @@
-//! What can be done to a turn or a thread from outside: stop, answer, fork, delete. Each is one commit,
+//! What can be done to a turn from outside: stop, answer, fork, delete. Each is one commit,
 //! and what follows from it is done by the engine, also if the caller has gone away.
 
 use ibid_core::{RunId, Scope, ThreadId};
@@ -9,22 +9,26 @@ use super::LocalEngine;
 use super::live::LiveRun;
 use super::reading::read_turn;
 use crate::error::Error;
-use crate::nouns::RunStatus;
+use crate::nouns::{RunStatus, Stop};
 use crate::store::{self, Batch, Stopping, encode};
 
 impl LocalEngine {
-    pub(super) async fn stop_run(&self, scope: &Scope, run: RunId) -> Result<(), Error> {
+    pub(super) async fn stop_run(&self, scope: &Scope, run: RunId, how: Stop) -> Result<(), Error> {
+        let how = match how {
+            Stop::Keep => Stopping::Stop,
+            Stop::Forget => Stopping::Rollback,
+        };
         let Some(live) = self.live_run(scope, run) else {
             // It has ended, or there is none.
             return self.find_run(scope, run).await.map(drop);
         };
-        if !live.is_working() && self.end_queued(run, &live).await? {
+        if !live.is_working() && self.end_queued(run, how, &live).await? {
             return Ok(());
         }
         // The node is told before anything is written.
-        live.stop(Stopping::Stop);
+        live.stop(how);
         let note = move |connection: &_| {
-            store::set_stopping(connection, run, Stopping::Stop)?;
+            store::set_stopping(connection, run, how)?;
             store::find_any_run(connection, run)
         };
         let engine = self.clone();
@@ -44,13 +48,17 @@ impl LocalEngine {
     }
 
     /// Ends a run that has not begun; false if it has.
-    async fn end_queued(&self, run: RunId, live: &LiveRun) -> Result<bool, Error> {
+    async fn end_queued(&self, run: RunId, how: Stopping, live: &LiveRun) -> Result<bool, Error> {
         let log = live.log.clone();
+        let status = match how {
+            Stopping::Stop => RunStatus::Stopped,
+            Stopping::Rollback => RunStatus::RolledBack,
+        };
         let end = move |connection: &_| {
             let row = store::find_any_run(connection, run)?;
             let Some(row) = row.filter(|row| row.status == RunStatus::Queued) else { return Ok(false) };
-            store::end_run(connection, row.key, RunStatus::Stopped, None)?;
-            let status = RunStatus::Stopped.as_str().to_owned();
+            store::end_run(connection, row.key, status, None)?;
+            let status = status.as_str().to_owned();
             log.close_with(vec![StepEvent::of_run(Kind::Ended { status, error: None })], None);
             Ok(true)
         };
@@ -124,24 +132,19 @@ impl LocalEngine {
         self.writer()?.write_then(Batch::default(), copy, then).await?
     }
 
-    pub(super) async fn delete(&self, scope: Scope, thread: ThreadId) -> Result<(), Error> {
+    pub(super) async fn delete_ended_run(&self, scope: Scope, run: RunId) -> Result<(), Error> {
         let delete = move |connection: &_| {
-            let Some(row) = store::find_thread(connection, &scope, thread)? else { return Ok(None) };
-            let runs = store::unfinished_of_thread(connection, row.key)?;
-            store::delete_thread(connection, row.key)?;
-            Ok(Some(runs))
-        };
-        let engine = self.clone();
-        let then = move |runs: Option<Vec<store::RunRow>>| {
-            for run in runs.ok_or(Error::UnknownThread(thread))? {
-                if let Some(live) = engine.0.live.remove(run.id) {
-                    live.log.discard();
-                    live.stop(Stopping::Rollback);
-                }
+            let Some(row) = store::find_run(connection, &scope, run)? else { return Ok(None) };
+            if row.status.is_final() {
+                store::delete_run(connection, row.key)?;
             }
-            Ok(())
+            Ok(Some(row.status))
         };
-        self.writer()?.write_then(Batch::default(), delete, then).await?
+        match self.writer()?.write(Batch::default(), delete).await? {
+            None => Err(Error::UnknownRun(run)),
+            Some(status) if status.is_final() => Ok(()),
+            Some(_) => Err(Error::Busy(run)),
+        }
     }
 
     /// What this process holds of a run of the scope that has not ended.

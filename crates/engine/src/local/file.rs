@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use ibid_core::{Message, Scope, ThreadId};
+use ibid_core::{Scope, ThreadId};
 
 use crate::error::Error;
-use crate::nouns::{MessageWindow, Run, Thread, ThreadPage};
+use crate::nouns::{MessageWindow, Run, Said, Thread, ThreadPage};
 use crate::store::{self, Lock, Readers, RunRow, StoreError};
 
 /// An engine's file.
@@ -41,8 +41,8 @@ pub struct Held(#[expect(dead_code, reason = "holding the lock is all that it is
 pub struct Conversation {
     /// The thread.
     pub thread: Thread,
-    /// The window of its messages that was asked for, with their positions, oldest first.
-    pub messages: Vec<(u64, Message)>,
+    /// The window of its messages that was asked for, oldest first.
+    pub messages: Vec<Said>,
     /// All of its turns, oldest first.
     pub runs: Vec<Run>,
 }
@@ -81,7 +81,7 @@ impl EngineFile {
     /// # Errors
     /// Fails if the file cannot be read.
     pub fn threads(&self, scope: &Scope, page: ThreadPage) -> Result<Vec<Thread>, Error> {
-        Ok(self.readers.read_here(|connection| store::list_threads(connection, scope, page))?)
+        Ok(self.readers.read_here(|connection| store::list_threads(connection, scope, &page))?)
     }
 
     /// One thread with a window of its messages and its turns.

@@ -143,13 +143,14 @@ mod tests {
             }
             let store = |connection: &Connection| {
                 let scope = Scope::of(Tenant::local());
-                let thread_key = create_thread(connection, &scope, ThreadId::new(), "test")?;
+                let thread_key = create_thread(connection, &scope, ThreadId::new(), "test", "{}")?;
                 let new = NewRun {
                     id: RunId::new(),
                     thread_key,
                     graph: "",
                     version: "",
                     options: "",
+                    metadata: "",
                     scope: "",
                     idempotency: None,
                 };

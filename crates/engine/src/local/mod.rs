@@ -11,6 +11,7 @@ mod reading;
 mod spending;
 mod submit;
 mod sweep;
+mod threads;
 mod turn;
 mod work;
 
@@ -22,7 +23,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ibid_core::{Message, RunId, Scope, ThreadId};
 use ibid_graph::{Host, Record};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -32,7 +33,7 @@ pub use file::{Conversation, EngineFile, FileReport, Held};
 
 use crate::engine::{Engine, EventStream};
 use crate::error::Error;
-use crate::nouns::{MessageWindow, Run, Submitted, Thread, ThreadPage, Turn};
+use crate::nouns::{MessageWindow, Run, Said, Stop, Submitted, Thread, ThreadFilter, ThreadPage, Turn};
 use crate::store::{self, Lock, Readers, StoreError, Unwritten, Writer};
 use live::Live;
 
@@ -168,8 +169,8 @@ impl Engine for LocalEngine {
         self.submit_turn(scope.clone(), turn).await
     }
 
-    async fn stop(&self, scope: &Scope, run: RunId) -> Result<(), Error> {
-        self.stop_run(scope, run).await
+    async fn stop(&self, scope: &Scope, run: RunId, how: Stop) -> Result<(), Error> {
+        self.stop_run(scope, run, how).await
     }
 
     async fn answer(&self, scope: &Scope, run: RunId, answer: Value) -> Result<(), Error> {
@@ -201,9 +202,54 @@ impl Engine for LocalEngine {
         self.fork_run(scope.clone(), run, step).await
     }
 
+    async fn delete_run(&self, scope: &Scope, run: RunId) -> Result<(), Error> {
+        self.delete_ended_run(scope.clone(), run).await
+    }
+
+    async fn begin_thread(
+        &self,
+        scope: &Scope,
+        thread: ThreadId,
+        metadata: Map<String, Value>,
+    ) -> Result<(Thread, bool), Error> {
+        self.begin(scope.clone(), thread, &metadata).await
+    }
+
+    async fn note_thread(
+        &self,
+        scope: &Scope,
+        thread: ThreadId,
+        metadata: Map<String, Value>,
+    ) -> Result<Thread, Error> {
+        self.note(scope.clone(), thread, metadata).await
+    }
+
+    async fn add_messages(
+        &self,
+        scope: &Scope,
+        thread: ThreadId,
+        messages: Vec<Message>,
+    ) -> Result<RunId, Error> {
+        self.add(scope.clone(), thread, &messages).await
+    }
+
+    async fn copy_thread(
+        &self,
+        scope: &Scope,
+        thread: ThreadId,
+        before: Option<u64>,
+    ) -> Result<Thread, Error> {
+        self.copy(scope.clone(), thread, before).await
+    }
+
     async fn threads(&self, scope: &Scope, page: ThreadPage) -> Result<Vec<Thread>, Error> {
         let scope = scope.clone();
-        Ok(self.0.readers.read(move |connection| store::list_threads(connection, &scope, page)).await?)
+        Ok(self.0.readers.read(move |connection| store::list_threads(connection, &scope, &page)).await?)
+    }
+
+    async fn count_threads(&self, scope: &Scope, filter: ThreadFilter) -> Result<u64, Error> {
+        let scope = scope.clone();
+        Ok(self.0.readers.read(move |connection| store::count_threads(connection, &scope, &filter)).await?)
     }
 
     async fn thread(&self, scope: &Scope, thread: ThreadId) -> Result<Thread, Error> {
@@ -215,7 +261,7 @@ impl Engine for LocalEngine {
         scope: &Scope,
         thread: ThreadId,
         window: MessageWindow,
-    ) -> Result<Vec<(u64, Message)>, Error> {
+    ) -> Result<Vec<Said>, Error> {
         let key = self.find_thread(scope, thread).await?.key;
         Ok(self.0.readers.read(move |connection| store::read_window(connection, key, window)).await?)
     }

@@ -33,7 +33,7 @@ impl LocalEngine {
         let version = version.map(|version| version.to_string()).unwrap_or_default();
         let window = self.0.assistants.window(&turn.assistant);
         let messages = encode_all(&turn.messages)?;
-        let options = encode(&turn.options)?;
+        let (options, metadata) = (encode(&turn.options)?, encode(&turn.metadata)?);
         let seen = encode(&scope)?;
         let turn = Arc::new(turn);
         let (asked, whose) = (turn.clone(), scope.clone());
@@ -44,6 +44,7 @@ impl LocalEngine {
                 graph: &asked.assistant,
                 version: &version,
                 options: &options,
+                metadata: &metadata,
                 scope: &seen,
                 idempotency: asked.idempotency_key.as_deref(),
             };
@@ -141,10 +142,10 @@ fn place(
     let title = turn.messages.first().map_or("", |message| message.text.as_str());
     new.thread_key = match thread {
         Some(row) => {
-            store::touch_thread(connection, row.key)?;
+            store::touch_thread(connection, row.key, title)?;
             row.key
         }
-        None => store::create_thread(connection, scope, turn.thread, title)?,
+        None => store::create_thread(connection, scope, turn.thread, title, "{}")?,
     };
     let Some(active) = active else {
         let key = store::enqueue(connection, &new, None, false)?;

@@ -71,10 +71,11 @@ impl StoreError {
 
 /// Migrations in their order; the schema version is how many have been applied. Never edit one that
 /// was released: add another.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("../../migrations/0001_threads_and_runs.sql"),
     include_str!("../../migrations/0002_spending.sql"),
     include_str!("../../migrations/0003_scope.sql"),
+    include_str!("../../migrations/0004_metadata.sql"),
 ];
 
 /// How long to wait for another process that holds the file.

@@ -3,6 +3,7 @@
 
 mod file;
 mod journal;
+mod listing;
 mod log;
 mod pace;
 mod readers;
@@ -15,6 +16,7 @@ mod writer;
 pub use file::StoreError;
 pub(crate) use file::{Lock, open_for_writing, quick_check, schema_of, size_bytes};
 pub(crate) use journal::{attempts_made, last_number, read_events, read_steps};
+pub(crate) use listing::{count_threads, list_threads};
 pub(crate) use log::{RunLog, Sink, Unwritten};
 pub(crate) use readers::Readers;
 pub(crate) use rows::{NewRun, RunRow, Stopping, encode, encode_all, now_ms};

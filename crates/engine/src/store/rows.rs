@@ -6,6 +6,7 @@ use ibid_core::{RunId, ThreadId};
 use rusqlite::Row;
 use rusqlite::types::Type;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::file::StoreError;
 use crate::nouns::{Run, RunStatus};
@@ -53,13 +54,15 @@ pub(crate) struct RunRow {
     pub(crate) ended_ms: Option<i64>,
     pub(crate) kept: bool,
     pub(crate) scope: String,
+    pub(crate) metadata: String,
 }
 
 /// The columns of [`RunRow`], with the thread's id, for `runs JOIN threads`.
 pub(super) const RUN_COLUMNS: &str = "runs.key, runs.id, runs.thread, threads.id, graph, version, status, options, \
      stopping, history_from, history_to, input_to, question, asked_step, answer, error, \
      runs.created_ms, ended_ms, kept, \
-     coalesce(scope, json_object('tenant', tenant, 'corpora', NULL, 'labels', json_array()))";
+     coalesce(scope, json_object('tenant', tenant, 'corpora', NULL, 'labels', json_array())), \
+     runs.metadata";
 
 impl RunRow {
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -88,6 +91,7 @@ impl RunRow {
             ended_ms: row.get(17)?,
             kept: row.get(18)?,
             scope: row.get(19)?,
+            metadata: row.get(20)?,
         })
     }
 
@@ -97,6 +101,9 @@ impl RunRow {
             id: self.id,
             thread: self.thread,
             assistant: self.graph,
+            options: object(&self.options),
+            metadata: object(&self.metadata),
+            input: self.history_to.unsigned_abs()..self.input_to.unsigned_abs(),
             status: self.status,
             question: self.question.and_then(|text| serde_json::from_str(&text).ok()),
             error: self.error,
@@ -104,6 +111,11 @@ impl RunRow {
             ended: self.ended_ms.map(time),
         }
     }
+}
+
+/// An object as it was stored.
+pub(super) fn object(text: &str) -> Map<String, Value> {
+    serde_json::from_str(text).unwrap_or_default()
 }
 
 fn unknown(column: usize, text: &str) -> rusqlite::Error {
@@ -117,6 +129,7 @@ pub(crate) struct NewRun<'a> {
     pub(crate) graph: &'a str,
     pub(crate) version: &'a str,
     pub(crate) options: &'a str,
+    pub(crate) metadata: &'a str,
     pub(crate) scope: &'a str,
     pub(crate) idempotency: Option<&'a str>,
 }

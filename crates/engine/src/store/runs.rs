@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::file::StoreError;
 use super::journal::{copy_steps, forget_steps};
 use super::rows::{NewRun, RUN_COLUMNS, RunRow, Stopping, encode, now_ms};
-use super::threads::{append_messages, copy_messages, create_thread, forget_messages};
+use super::threads::{append_messages, copy_thread, forget_messages};
 use crate::nouns::RunStatus;
 
 const JOINED: &str = "runs JOIN threads ON threads.key = runs.thread";
@@ -107,7 +107,7 @@ pub(crate) fn enqueue(
         connection.prepare_cached(sql)?.query_row([run.thread_key], |row| row.get(0))?
     };
     let sql = "INSERT INTO runs (id, thread, graph, version, status, place, options, input, idempotency, created_ms,
-               scope) VALUES (?1, ?2, ?3, ?4, 'queued', ?5, ?6, ?7, ?8, ?9, ?10)";
+               scope, metadata) VALUES (?1, ?2, ?3, ?4, 'queued', ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
     let input = input.map(|messages| format!("[{}]", messages.join(",")));
     let values = params![
         run.id.as_bytes(),
@@ -119,7 +119,8 @@ pub(crate) fn enqueue(
         input,
         run.idempotency,
         now_ms(),
-        run.scope
+        run.scope,
+        run.metadata
     ];
     Ok(connection.prepare_cached(sql)?.insert(values)?)
 }
@@ -215,16 +216,14 @@ pub(crate) fn fork(
     thread: ThreadId,
     run: RunId,
 ) -> Result<(), StoreError> {
-    let mut statement = connection.prepare_cached("SELECT title FROM threads WHERE key = ?1")?;
-    let title: String = statement.query_row([of.thread_key], |row| row.get(0))?;
-    let thread_key = create_thread(connection, scope, thread, &title)?;
-    copy_messages(connection, of.thread_key, of.input_to, thread_key)?;
+    let thread_key = copy_thread(connection, scope, of.thread_key, of.input_to, thread)?;
     let new = NewRun {
         id: run,
         thread_key,
         graph: &of.graph,
         version: &of.version,
         options: &of.options,
+        metadata: &of.metadata,
         scope: &encode(scope)?,
         idempotency: None,
     };
@@ -233,6 +232,34 @@ pub(crate) fn fork(
                WHERE key = ?1";
     connection.prepare_cached(sql)?.execute([key, of.history_from, of.history_to, of.input_to])?;
     copy_steps(connection, of.key, steps, key)
+}
+
+/// Notes a run that has ended as it began: its messages stand in the thread from one position to another,
+/// and nobody answered them.
+pub(crate) fn add_ended(
+    connection: &Connection,
+    scope: &Scope,
+    id: RunId,
+    thread_key: i64,
+    messages: std::ops::Range<i64>,
+) -> Result<(), StoreError> {
+    let seen = encode(scope)?;
+    let (graph, version, options, metadata) = ("", "", "{}", "{}");
+    let new = NewRun { id, thread_key, graph, version, options, metadata, scope: &seen, idempotency: None };
+    let key = enqueue(connection, &new, None, false)?;
+    let sql = "UPDATE runs SET history_from = ?2, history_to = ?2, input_to = ?3 WHERE key = ?1";
+    connection.prepare_cached(sql)?.execute([key, messages.start, messages.end])?;
+    let sql = "UPDATE messages SET run = ?1 WHERE thread = ?2 AND position >= ?3 AND run = 0";
+    connection.prepare_cached(sql)?.execute([key, thread_key, messages.start])?;
+    end_run(connection, key, RunStatus::Done, None)
+}
+
+/// Deletes a run that has ended, with its steps and events.
+pub(crate) fn delete_run(connection: &Connection, run: i64) -> Result<(), StoreError> {
+    for sql in ["DELETE FROM journal WHERE run = ?1", "DELETE FROM runs WHERE key = ?1"] {
+        connection.prepare_cached(sql)?.execute([run])?;
+    }
+    Ok(())
 }
 
 /// Begins a run again: its steps are forgotten, and it is noted with the graph as it is now.

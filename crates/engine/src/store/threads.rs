@@ -1,11 +1,11 @@
 //! Threads and their messages.
 
-use ibid_core::{Message, Scope, ThreadId};
+use ibid_core::{Message, RunId, Scope, ThreadId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::file::StoreError;
-use super::rows::{millis, now_ms, time};
-use crate::nouns::{MessageWindow, Thread, ThreadPage};
+use super::rows::{encode, now_ms, object, time};
+use crate::nouns::{MessageWindow, Said, Thread, ThreadStatus};
 
 /// How much of the first message becomes the title.
 const TITLE_LETTERS: usize = 80;
@@ -16,15 +16,25 @@ pub(crate) struct ThreadRow {
     pub(crate) thread: Thread,
 }
 
-const COLUMNS: &str = "key, id, title, messages, created_ms, updated_ms";
+pub(super) const COLUMNS: &str = "key, id, title, messages, created_ms, updated_ms, metadata";
 
-fn read(row: &Row<'_>) -> rusqlite::Result<ThreadRow> {
+/// What a thread is doing: told by the run that it works on, else by its last one.
+pub(super) const STATUS: &str = "coalesce(
+    (SELECT CASE runs.status WHEN 'waiting' THEN 'waiting' ELSE 'busy' END FROM runs
+     WHERE runs.thread = threads.key AND ended_ms IS NULL ORDER BY place LIMIT 1),
+    (SELECT CASE runs.status WHEN 'failed' THEN 'failed' ELSE 'idle' END FROM runs
+     WHERE runs.thread = threads.key ORDER BY place DESC LIMIT 1),
+    'idle')";
+
+pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<ThreadRow> {
     let thread = Thread {
         id: ThreadId::from_bytes(row.get(1)?),
         title: row.get(2)?,
         messages: row.get(3)?,
         created: time(row.get(4)?),
         updated: time(row.get(5)?),
+        metadata: object(row.get_ref(6)?.as_str()?),
+        status: ThreadStatus::parse(row.get_ref(7)?.as_str()?).unwrap_or(ThreadStatus::Idle),
     };
     Ok(ThreadRow { key: row.get(0)?, thread })
 }
@@ -35,7 +45,7 @@ pub(crate) fn find_thread(
     scope: &Scope,
     id: ThreadId,
 ) -> Result<Option<ThreadRow>, StoreError> {
-    let sql = format!("SELECT {COLUMNS} FROM threads WHERE id = ?1 AND tenant = ?2");
+    let sql = format!("SELECT {COLUMNS}, {STATUS} FROM threads WHERE id = ?1 AND tenant = ?2");
     let mut statement = connection.prepare_cached(&sql)?;
     Ok(statement.query_row(params![id.as_bytes(), scope.tenant().as_str()], read).optional()?)
 }
@@ -51,36 +61,37 @@ pub(crate) fn create_thread(
     scope: &Scope,
     id: ThreadId,
     title: &str,
+    metadata: &str,
 ) -> Result<i64, StoreError> {
-    let sql = "INSERT INTO threads (id, tenant, title, created_ms, updated_ms) VALUES (?1, ?2, ?3, ?4, ?4)";
-    let title: String = title.split_whitespace().collect::<Vec<_>>().join(" ");
-    let title: String = title.chars().take(TITLE_LETTERS).collect();
+    let sql = "INSERT INTO threads (id, tenant, title, created_ms, updated_ms, metadata)
+               VALUES (?1, ?2, ?3, ?4, ?4, ?5)";
     let mut statement = connection.prepare_cached(sql)?;
-    Ok(statement.insert(params![id.as_bytes(), scope.tenant().as_str(), title, now_ms()])?)
+    let values = params![id.as_bytes(), scope.tenant().as_str(), titled(title), now_ms(), metadata];
+    Ok(statement.insert(values)?)
 }
 
-/// Notes that a thread is used now, for the order in which threads are listed.
-pub(crate) fn touch_thread(connection: &Connection, thread: i64) -> Result<(), StoreError> {
-    let sql = "UPDATE threads SET updated_ms = max(updated_ms, ?2) WHERE key = ?1";
-    connection.prepare_cached(sql)?.execute([thread, now_ms()])?;
+fn titled(text: &str) -> String {
+    let words: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    words.chars().take(TITLE_LETTERS).collect()
+}
+
+/// Replaces what is noted of a thread.
+pub(crate) fn set_metadata(
+    connection: &Connection,
+    thread: i64,
+    metadata: &serde_json::Map<String, serde_json::Value>,
+) -> Result<(), StoreError> {
+    let sql = "UPDATE threads SET metadata = ?2, updated_ms = max(updated_ms, ?3) WHERE key = ?1";
+    connection.prepare_cached(sql)?.execute(params![thread, encode(metadata)?, now_ms()])?;
     Ok(())
 }
 
-/// Threads of the scope, the most recently used first.
-pub(crate) fn list_threads(
-    connection: &Connection,
-    scope: &Scope,
-    page: ThreadPage,
-) -> Result<Vec<Thread>, StoreError> {
-    let after = page.after.map(|place| (millis(place.updated), *place.id.as_bytes()));
-    let (updated, id) = after.unwrap_or((i64::MAX, [0xff; 16]));
-    let sql = format!(
-        "SELECT {COLUMNS} FROM threads WHERE tenant = ?1 AND (updated_ms, id) < (?2, ?3)
-         ORDER BY updated_ms DESC, id DESC LIMIT ?4"
-    );
-    let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(params![scope.tenant().as_str(), updated, id, page.limit], read)?;
-    Ok(rows.map(|row| row.map(|found| found.thread)).collect::<Result<_, _>>()?)
+/// Notes that a thread is used now, for the order in which threads are listed; a first message names it.
+pub(crate) fn touch_thread(connection: &Connection, thread: i64, title: &str) -> Result<(), StoreError> {
+    let sql = "UPDATE threads SET updated_ms = max(updated_ms, ?2), 
+               title = CASE title WHEN '' THEN ?3 ELSE title END WHERE key = ?1";
+    connection.prepare_cached(sql)?.execute(params![thread, now_ms(), titled(title)])?;
+    Ok(())
 }
 
 /// Threads of the scope with a run that has not ended.
@@ -95,15 +106,15 @@ pub(crate) fn unfinished_threads(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-const WINDOW_SQL: &str = "SELECT position, body FROM messages WHERE thread = ?1 AND position < ?2
-     ORDER BY position DESC LIMIT ?3";
+const WINDOW_SQL: &str = "SELECT position, body, (SELECT id FROM runs WHERE runs.key = messages.run)
+     FROM messages WHERE thread = ?1 AND position < ?2 ORDER BY position DESC LIMIT ?3";
 
 /// A window of messages, oldest first.
 pub(crate) fn read_window(
     connection: &Connection,
     thread: i64,
     window: MessageWindow,
-) -> Result<Vec<(u64, Message)>, StoreError> {
+) -> Result<Vec<Said>, StoreError> {
     let before = window.before.map_or(i64::MAX, u64::cast_signed);
     let mut found = query_messages(connection, WINDOW_SQL, [thread, before, limit(window.limit)])?;
     found.reverse();
@@ -117,24 +128,21 @@ pub(crate) fn read_messages(
     from: i64,
     to: i64,
 ) -> Result<Vec<Message>, StoreError> {
-    let sql = "SELECT position, body FROM messages WHERE thread = ?1 AND position >= ?2 AND position < ?3
-               ORDER BY position";
+    let sql = "SELECT position, body, NULL FROM messages
+               WHERE thread = ?1 AND position >= ?2 AND position < ?3 ORDER BY position";
     let found = query_messages(connection, sql, [thread, from, to])?;
-    Ok(found.into_iter().map(|(_, message)| message).collect())
+    Ok(found.into_iter().map(|said| said.message).collect())
 }
 
-fn query_messages(
-    connection: &Connection,
-    sql: &str,
-    values: [i64; 3],
-) -> Result<Vec<(u64, Message)>, StoreError> {
+fn query_messages(connection: &Connection, sql: &str, values: [i64; 3]) -> Result<Vec<Said>, StoreError> {
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query(values)?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let body = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
         let message = serde_json::from_str(body).map_err(StoreError::damaged)?;
-        found.push((row.get(0)?, message));
+        let run: Option<[u8; 16]> = row.get(2)?;
+        found.push(Said { position: row.get(0)?, run: run.map(RunId::from_bytes), message });
     }
     Ok(found)
 }
@@ -170,18 +178,24 @@ pub(crate) fn forget_messages(connection: &Connection, thread: i64, from: i64) -
     Ok(())
 }
 
-/// Gives a thread the messages of another up to a position.
-pub(crate) fn copy_messages(
+/// Begins a thread with the conversation of another up to a position, and returns its key.
+pub(crate) fn copy_thread(
     connection: &Connection,
+    scope: &Scope,
     from: i64,
     before: i64,
-    to: i64,
-) -> Result<(), StoreError> {
+    to: ThreadId,
+) -> Result<i64, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT title, metadata FROM threads WHERE key = ?1")?;
+    let (title, metadata): (String, String) =
+        statement.query_row([from], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let key = create_thread(connection, scope, to, &title, &metadata)?;
     let sql = "INSERT INTO messages (thread, position, run, body)
                SELECT ?3, position, run, body FROM messages WHERE thread = ?1 AND position < ?2";
-    connection.prepare_cached(sql)?.execute([from, before, to])?;
-    connection.prepare_cached("UPDATE threads SET messages = ?2 WHERE key = ?1")?.execute([to, before])?;
-    Ok(())
+    let copied = connection.prepare_cached(sql)?.execute([from, before, key])?;
+    let sql = "UPDATE threads SET messages = ?2 WHERE key = ?1";
+    connection.prepare_cached(sql)?.execute([key, limit(copied)])?;
+    Ok(key)
 }
 
 /// Deletes a thread with everything in it.
@@ -208,7 +222,7 @@ mod tests {
     /// How many instructions SQLite needs for a window of 20 messages of a thread of `count`.
     fn instructions(connection: &Connection, count: usize) -> i32 {
         let scope = Scope::of(Tenant::local());
-        let thread = create_thread(connection, &scope, ThreadId::new(), "long").unwrap();
+        let thread = create_thread(connection, &scope, ThreadId::new(), "long", "{}").unwrap();
         let message = serde_json::to_string(&Message::user("x".repeat(500))).unwrap();
         append_messages(connection, thread, 0, &vec![message; count]).unwrap();
         let window = MessageWindow { before: None, limit: 20 };

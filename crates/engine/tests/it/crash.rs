@@ -186,7 +186,7 @@ async fn verify(folder: &Path) -> u64 {
         }
         let window = MessageWindow { before: None, limit: 100_000 };
         let messages = engine.messages(&scope(), thread(number), window).await.unwrap();
-        let messages: Vec<_> = messages.into_iter().map(|(_, message)| message.text).collect();
+        let messages: Vec<_> = messages.into_iter().map(|said| said.message.text).collect();
         assert_eq!(messages, expected, "no message may be lost or doubled");
         turns += runs.len() as u64;
     }

@@ -1,0 +1,67 @@
+//! What the server stands on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ibid_assistants::Definition;
+use ibid_core::tool::Tool;
+use ibid_engine::Engine;
+use ibid_graph::Shape;
+
+use crate::access::Access;
+use crate::http::Problem;
+
+/// An assistant as it is offered.
+pub struct Offer {
+    /// What it is.
+    pub definition: Definition,
+    /// Its graph.
+    pub shape: Shape,
+    /// Its tools.
+    pub tools: Vec<Arc<dyn Tool>>,
+}
+
+/// What a server is made of.
+pub struct Parts {
+    /// Runs turns.
+    pub engine: Arc<dyn Engine>,
+    /// Who can answer, by name.
+    pub assistants: BTreeMap<String, Offer>,
+    /// Who may ask.
+    pub access: Access,
+}
+
+/// What every handler has at hand. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct App(Arc<Parts>);
+
+impl App {
+    /// An application of these parts.
+    pub(crate) fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    /// Runs turns.
+    pub(crate) fn engine(&self) -> &Arc<dyn Engine> {
+        &self.0.engine
+    }
+
+    /// Who may ask.
+    pub(crate) fn access(&self) -> &Access {
+        &self.0.access
+    }
+
+    /// Who can answer, by name.
+    pub(crate) fn assistants(&self) -> &BTreeMap<String, Offer> {
+        &self.0.assistants
+    }
+
+    /// One that can answer.
+    pub(crate) fn assistant(&self, name: &str) -> Result<&Offer, Problem> {
+        let offer = self.0.assistants.get(name);
+        offer.ok_or_else(|| {
+            let names: Vec<&str> = self.0.assistants.keys().map(String::as_str).collect();
+            Problem::not_found(format!("there is no assistant `{name}`; there are {}", names.join(", ")))
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! Assistants, in the shape of LangGraph's Agent Server.
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, Response};
+use axum::response::IntoResponse as _;
+use axum::routing::{get, post};
+use ibid_graph::{END, START, Shape, ShapeKind};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::app::{App, Offer};
+use crate::http::{Caller, Json, Problem};
+use crate::threads::Select;
+
+/// The routes.
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/assistants/search", post(search))
+        .route("/assistants/count", post(count))
+        .route("/assistants/{assistant}", get(one))
+        .route("/assistants/{assistant}/graph", get(graph))
+        .route("/assistants/{assistant}/schemas", get(schemas))
+        .route("/assistants/{assistant}/subgraphs", get(subgraphs))
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Search {
+    graph_id: Option<String>,
+    name: Option<String>,
+    metadata: Option<Map<String, Value>>,
+    limit: Option<usize>,
+    offset: Option<usize>,
+    select: Option<Vec<String>>,
+}
+
+impl Search {
+    fn fits(&self, name: &str, offer: &Offer) -> bool {
+        let named = |wanted: &String| {
+            let wanted = wanted.to_lowercase();
+            name.contains(&wanted) || offer.definition.title.to_lowercase().contains(&wanted)
+        };
+        self.graph_id.as_ref().is_none_or(|graph| graph == name)
+            && self.name.as_ref().is_none_or(named)
+            && self.metadata.iter().flatten().all(|(key, value)| key == "created_by" && value == "system")
+    }
+}
+
+async fn search(
+    State(app): State<App>,
+    _: Caller,
+    Json(asked): Json<Search>,
+) -> Result<Response<Body>, Problem> {
+    let select = Select::of(asked.select.as_deref().unwrap_or_default());
+    let (skip, limit) = (asked.offset.unwrap_or(0), asked.limit.unwrap_or(10).max(1));
+    let fitting: Vec<_> = app.assistants().iter().filter(|(name, offer)| asked.fits(name, offer)).collect();
+    let page: Vec<Value> =
+        fitting.iter().skip(skip).take(limit).map(|(name, offer)| select.keep(told(name, offer))).collect();
+    let next = skip + page.len();
+    let mut response = axum::Json(page).into_response();
+    response.headers_mut().insert("x-pagination-total", HeaderValue::from(fitting.len()));
+    if next < fitting.len() {
+        response.headers_mut().insert("x-pagination-next", HeaderValue::from(next));
+    }
+    Ok(response)
+}
+
+async fn count(State(app): State<App>, _: Caller, Json(asked): Json<Search>) -> axum::Json<usize> {
+    axum::Json(app.assistants().iter().filter(|(name, offer)| asked.fits(name, offer)).count())
+}
+
+async fn one(
+    State(app): State<App>,
+    _: Caller,
+    Path(name): Path<String>,
+) -> Result<axum::Json<Value>, Problem> {
+    Ok(axum::Json(told(&name, app.assistant(&name)?)))
+}
+
+async fn graph(
+    State(app): State<App>,
+    _: Caller,
+    Path(name): Path<String>,
+) -> Result<axum::Json<Value>, Problem> {
+    Ok(axum::Json(drawn(&app.assistant(&name)?.shape)))
+}
+
+async fn subgraphs(
+    State(app): State<App>,
+    _: Caller,
+    Path(name): Path<String>,
+) -> Result<axum::Json<Value>, Problem> {
+    app.assistant(&name)?;
+    Ok(axum::Json(json!({})))
+}
+
+async fn schemas(
+    State(app): State<App>,
+    _: Caller,
+    Path(name): Path<String>,
+) -> Result<axum::Json<Value>, Problem> {
+    let definition = &app.assistant(&name)?.definition;
+    let messages = json!({
+        "type": "object",
+        "properties": { "messages": { "type": "array", "items": { "type": "object" } } },
+        "required": ["messages"],
+    });
+    let modes: Vec<&str> = definition.modes.iter().map(|mode| mode.name.as_str()).collect();
+    let formats: Vec<&str> = definition.formats.iter().map(|format| format.name()).collect();
+    let context = json!({
+        "type": "object",
+        "properties": {
+            "mode": { "type": "string", "enum": modes, "description": "the way to answer" },
+            "format": { "type": "string", "enum": formats, "description": "the form of the answer" },
+        },
+    });
+    Ok(axum::Json(json!({
+        "graph_id": name,
+        "input_schema": messages,
+        "output_schema": messages,
+        "state_schema": messages,
+        "config_schema": context,
+        "context_schema": context,
+    })))
+}
+
+fn told(name: &str, offer: &Offer) -> Value {
+    let definition = &offer.definition;
+    let title = if definition.title.is_empty() { name } else { &definition.title };
+    let modes: Vec<&str> = definition.modes.iter().map(|mode| mode.name.as_str()).collect();
+    json!({
+        "assistant_id": name,
+        "graph_id": name,
+        "name": title,
+        "description": definition.description,
+        "config": {},
+        "context": {},
+        "metadata": {
+            "created_by": "system",
+            "greeting": definition.greeting,
+            "examples": definition.examples,
+            "modes": modes,
+            "formats": definition.formats,
+            "corpora": definition.corpora,
+            "tools": offer.tools.iter().map(|tool| tool.spec().name.clone()).collect::<Vec<_>>(),
+        },
+        "version": offer.shape.declared_version.max(1),
+        "created_at": "1970-01-01T00:00:00Z",
+        "updated_at": "1970-01-01T00:00:00Z",
+    })
+}
+
+fn drawn(shape: &Shape) -> Value {
+    let end = |name: &str| match name {
+        START => "__start__".to_owned(),
+        END => "__end__".to_owned(),
+        other => other.to_owned(),
+    };
+    let node =
+        |name: &str, kind: &str| json!({ "id": end(name), "type": kind, "data": { "name": end(name) } });
+    let mut nodes = vec![node(START, "schema")];
+    for inner in &shape.nodes {
+        let kind = match inner.kind {
+            ShapeKind::Work => "runnable",
+            ShapeKind::Ask => "question",
+            ShapeKind::Graph(_) => "graph",
+        };
+        nodes.push(node(&inner.name, kind));
+    }
+    nodes.push(node(END, "schema"));
+    let edges = shape.edges.iter().map(
+        |edge| json!({ "source": end(&edge.from), "target": end(&edge.to), "conditional": edge.conditional }),
+    );
+    json!({ "nodes": nodes, "edges": edges.collect::<Vec<_>>() })
+}

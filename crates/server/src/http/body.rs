@@ -1,0 +1,27 @@
+//! Bodies in JSON, read with a limit and with errors in our own words.
+
+use axum::body::to_bytes;
+use axum::extract::{FromRequest, Request};
+use serde::de::DeserializeOwned;
+
+use super::Problem;
+
+/// The largest body in JSON, in bytes.
+const LARGEST: usize = 4 << 20;
+
+/// A body in JSON. An empty one is an empty object, since clients leave out what they have nothing to say in.
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        let too_large = || Problem::too_large(format!("a body may have {LARGEST} bytes"));
+        let bytes = to_bytes(request.into_body(), LARGEST).await.map_err(|_| too_large())?;
+        let text = if bytes.is_empty() { b"{}".as_slice() } else { &bytes };
+        serde_json::from_slice(text).map(Self).map_err(|error| {
+            let detail = format!("the body cannot be used: {error}");
+            if error.is_data() { Problem::invalid(detail) } else { Problem::unreadable(detail) }
+        })
+    }
+}

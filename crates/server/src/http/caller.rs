@@ -1,0 +1,51 @@
+//! Who asks. Everything below this takes the caller's scope, and there is no way around it.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Response, header};
+use axum::middleware::Next;
+use axum::response::IntoResponse as _;
+use ibid_core::Scope;
+
+use super::Problem;
+use crate::app::App;
+
+/// Who asks, and what may be read and written for them.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    /// The name of the key or the person, for limits and the log.
+    pub(crate) name: Arc<str>,
+    /// On whose behalf.
+    pub(crate) scope: Scope,
+}
+
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let caller = parts.extensions.get::<Self>().cloned();
+        caller.ok_or_else(|| Problem::unauthorized("nobody is known to ask this"))
+    }
+}
+
+/// Finds out who asks, and lets nobody else through.
+pub(crate) async fn authenticate(State(app): State<App>, mut request: Request, next: Next) -> Response<Body> {
+    match app.access().caller(key_of(request.headers()), request.headers()) {
+        Ok(caller) => {
+            tracing::Span::current().record("caller", &*caller.name);
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// The key that a request carries: of LangGraph's clients in a header of its own, of all others as a bearer.
+fn key_of(headers: &HeaderMap) -> Option<&str> {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let bearer = || text(header::AUTHORIZATION.as_str())?.strip_prefix("Bearer ");
+    text("x-api-key").or_else(bearer).map(str::trim).filter(|key| !key.is_empty())
+}

@@ -1,0 +1,54 @@
+//! Around everything: a trace id for the log and for whoever asks, problems in the shape that the asked path speaks,
+//! and headers that keep browsers careful.
+
+use axum::body::Body;
+use axum::extract::{MatchedPath, Request};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, header};
+use axum::middleware::Next;
+use tracing::Instrument as _;
+
+use super::Problem;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// What every answer carries.
+const CAREFUL: [(HeaderName, &str); 4] = [
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
+
+/// Handles a request with a trace id, and finishes its answer.
+pub(crate) async fn finish(request: Request, next: Next) -> Response<Body> {
+    let trace = trace_of(request.headers());
+    let path = request.uri().path().to_owned();
+    let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str).to_owned();
+    let span = tracing::info_span!("request", method = %request.method(), route, trace_id = trace, caller = tracing::field::Empty);
+    let mut response = next.run(request).instrument(span.clone()).await;
+    if let Some(problem) = response.extensions_mut().remove::<Problem>() {
+        span.in_scope(|| tracing::debug!(status = response.status().as_u16(), detail = problem.detail()));
+        let headers = std::mem::take(response.headers_mut());
+        response = problem.answer(&path, &trace);
+        response.headers_mut().extend(headers);
+    }
+    let headers = response.headers_mut();
+    if let Ok(trace) = HeaderValue::from_str(&trace) {
+        headers.insert(REQUEST_ID, trace);
+    }
+    for (name, value) in CAREFUL {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// The trace that the request belongs to, by the W3C's header, or a new one.
+fn trace_of(headers: &HeaderMap) -> String {
+    let parent = headers.get("traceparent").and_then(|value| value.to_str().ok());
+    let given = parent.and_then(|text| text.split('-').nth(1)).filter(|id| {
+        id.len() == 32
+            && id.chars().all(|digit| digit.is_ascii_hexdigit())
+            && id.chars().any(|digit| digit != '0')
+    });
+    given.map_or_else(|| uuid::Uuid::now_v7().simple().to_string(), str::to_ascii_lowercase)
+}

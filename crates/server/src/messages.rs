@@ -1,0 +1,141 @@
+//! Messages as LangGraph's clients know them, in both directions.
+
+use ibid_core::{Message, Role};
+use ibid_engine::Said;
+use serde_json::{Map, Value, json};
+
+use crate::http::Problem;
+
+/// As it is told. What an answer rests on stands in `additional_kwargs`.
+pub(crate) fn told(said: &Said) -> Value {
+    let mut extra = said.message.extra.clone();
+    extra.shift_remove("id");
+    let mut told = json!({
+        "type": kind(said.message.role),
+        "content": said.message.text,
+        "id": id_of(said),
+        "name": null,
+        "additional_kwargs": extra,
+        "response_metadata": {},
+    });
+    if said.message.role == Role::Assistant {
+        told["tool_calls"] = json!([]);
+        told["invalid_tool_calls"] = json!([]);
+        told["usage_metadata"] = usage(said.message.extra.get("usage"));
+    }
+    told
+}
+
+/// By which clients know a message again: what they called it themselves, or the run that said it.
+fn id_of(said: &Said) -> String {
+    if let Some(Value::String(id)) = said.message.extra.get("id") {
+        return id.clone();
+    }
+    match (said.run, said.message.role) {
+        (Some(run), Role::Assistant) => run.to_string(),
+        (Some(run), _) => format!("{run}-{}", said.position),
+        (None, _) => said.position.to_string(),
+    }
+}
+
+fn kind(role: Role) -> &'static str {
+    match role {
+        Role::User => "human",
+        Role::Assistant => "ai",
+        Role::Tool => "tool",
+        Role::System => "system",
+    }
+}
+
+/// Tokens, as clients add them up.
+pub(crate) fn usage(usage: Option<&Value>) -> Value {
+    let Some(usage) = usage else { return Value::Null };
+    let count = |name: &str| usage[name].as_u64().unwrap_or_default();
+    let (read, written) = (count("input_tokens"), count("output_tokens"));
+    json!({
+        "input_tokens": read,
+        "output_tokens": written,
+        "total_tokens": read + written,
+        "input_token_details": { "cache_read": count("cached_tokens") },
+        "output_token_details": {},
+    })
+}
+
+/// The messages of an input: `{"messages": […]}`, a list, one message, or a text.
+pub(crate) fn read_all(input: &Value) -> Result<Vec<Message>, Problem> {
+    match input {
+        Value::Object(fields) if fields.contains_key("messages") => read_all(&fields["messages"]),
+        Value::Array(list) => list.iter().map(read).collect(),
+        Value::Null => Ok(Vec::new()),
+        one => Ok(vec![read(one)?]),
+    }
+}
+
+fn read(value: &Value) -> Result<Message, Problem> {
+    let unclear = || {
+        let hint = r#"a message is written {"role": "user", "content": "…"}"#;
+        Problem::invalid(format!("{hint}, not {}", short(value)))
+    };
+    let (role, content, id) = match value {
+        Value::String(_) => ("user", value, None),
+        Value::Array(pair) => match pair.as_slice() {
+            [Value::String(role), content] => (role.as_str(), content, None),
+            _ => return Err(unclear()),
+        },
+        Value::Object(fields) => {
+            let role = fields.get("role").or(fields.get("type")).and_then(Value::as_str);
+            (role.ok_or_else(unclear)?, fields.get("content").ok_or_else(unclear)?, fields.get("id"))
+        }
+        _ => return Err(unclear()),
+    };
+    let role = match role {
+        "user" | "human" => Role::User,
+        "assistant" | "ai" | "AIMessageChunk" => Role::Assistant,
+        "system" | "developer" => Role::System,
+        "tool" => Role::Tool,
+        other => return Err(Problem::invalid(format!("`{other}` is no role of a message"))),
+    };
+    let mut extra = Map::new();
+    if let Some(Value::String(id)) = id {
+        extra.insert("id".to_owned(), id.as_str().into());
+    }
+    Ok(Message { role, text: text_of(content).ok_or_else(unclear)?, extra })
+}
+
+/// The text of a content: a string, or parts of which each is a text.
+pub(crate) fn text_of(content: &Value) -> Option<String> {
+    match content {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(parts) => parts
+            .iter()
+            .map(|part| part.as_str().or_else(|| part["text"].as_str()).map(str::to_owned))
+            .collect(),
+        Value::Null => Some(String::new()),
+        _ => None,
+    }
+}
+
+fn short(value: &Value) -> String {
+    value.to_string().chars().take(80).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_read_in_every_way_that_clients_write_them() {
+        for input in [
+            json!({ "messages": [{ "role": "user", "content": "hi" }] }),
+            json!({ "messages": [{ "type": "human", "content": [{ "type": "text", "text": "hi" }] }] }),
+            json!({ "messages": [["user", "hi"]] }),
+            json!([{ "role": "human", "content": "hi" }]),
+            json!("hi"),
+        ] {
+            let read = read_all(&input).unwrap();
+            assert_eq!((read[0].role, read[0].text.as_str()), (Role::User, "hi"), "{input}");
+        }
+        assert!(read_all(&json!({ "messages": [{ "content": "hi" }] })).is_err());
+        assert!(read_all(&json!(7)).is_err());
+    }
+}

@@ -1,0 +1,192 @@
+//! A turn that a client of OpenAI's API asks for.
+
+use futures_util::StreamExt as _;
+use ibid_core::{Message, Role, RunId, ThreadId};
+use ibid_engine::{EventStream, RunStatus, Said, Turn};
+use ibid_graph::Kind;
+use serde_json::{Map, Value};
+
+use crate::app::App;
+use crate::http::{Caller, Problem};
+
+/// What is asked.
+pub(super) struct Asked {
+    /// Which assistant.
+    pub(super) assistant: String,
+    /// What was said before.
+    pub(super) history: Vec<Message>,
+    /// What is said now.
+    pub(super) message: Message,
+    /// How to answer.
+    pub(super) options: Map<String, Value>,
+    /// What the caller notes of it.
+    pub(super) metadata: Map<String, Value>,
+}
+
+impl Asked {
+    /// From the messages of a conversation: the last one is what is asked. What tells a model who it is, is left out: an
+    /// assistant has its own instructions.
+    pub(super) fn of(
+        app: &App,
+        assistant: &str,
+        mut said: Vec<Message>,
+        body: &Map<String, Value>,
+    ) -> Result<Self, Problem> {
+        app.assistant(assistant)?;
+        said.retain(|message| message.role != Role::System);
+        let message = said.pop().filter(|message| message.role == Role::User);
+        let message = message.ok_or_else(|| Problem::invalid("the last message must be the user's"))?;
+        let named = ["mode", "format"].into_iter();
+        let options = named.filter_map(|name| Some((name.to_owned(), body.get(name)?.clone())));
+        let metadata = body.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
+        Ok(Self {
+            assistant: assistant.to_owned(),
+            history: said,
+            message,
+            options: options.collect(),
+            metadata,
+        })
+    }
+
+    /// Begins the turn in a thread, or in a new one.
+    pub(super) async fn begin(
+        self,
+        app: &App,
+        caller: &Caller,
+        thread: Option<ThreadId>,
+        notes: Map<String, Value>,
+    ) -> Result<Answer, Problem> {
+        let id = thread.unwrap_or_else(ThreadId::new);
+        if thread.is_none() {
+            app.engine().begin_thread(&caller.scope, id, notes).await?;
+        }
+        if !self.history.is_empty() {
+            app.engine().add_messages(&caller.scope, id, self.history).await?;
+        }
+        let mut turn = Turn::new(id, self.assistant, self.message);
+        (turn.options, turn.metadata) = (self.options, self.metadata);
+        let run = app.engine().submit(&caller.scope, turn).await?.run;
+        Ok(Answer::new(app, caller, id, run))
+    }
+}
+
+/// Something that happens on the way to an answer.
+pub(super) enum Heard {
+    /// A piece of its text.
+    Text(String),
+    /// It is complete, or as complete as it will be.
+    End(Box<Ended>),
+}
+
+/// How an answer ended.
+pub(super) struct Ended {
+    pub(super) status: RunStatus,
+    pub(super) error: Option<String>,
+    /// The message, if there is one.
+    pub(super) said: Option<Said>,
+}
+
+/// An answer that comes.
+pub(super) struct Answer {
+    app: App,
+    caller: Caller,
+    pub(super) thread: ThreadId,
+    pub(super) run: RunId,
+    events: Option<EventStream>,
+    speaking: (u32, u32),
+    heard: String,
+    /// What is still to be told.
+    rest: Option<Box<Ended>>,
+    over: bool,
+}
+
+impl Answer {
+    /// The answer of a run.
+    pub(super) fn new(app: &App, caller: &Caller, thread: ThreadId, run: RunId) -> Self {
+        let (app, caller) = (app.clone(), caller.clone());
+        let (events, speaking, heard) = (None, (0, 0), String::new());
+        Self { app, caller, thread, run, events, speaking, heard, rest: None, over: false }
+    }
+
+    /// What happens next; nothing after the end.
+    pub(super) async fn next(&mut self) -> Result<Option<Heard>, Problem> {
+        if let Some(ended) = self.rest.take() {
+            self.over = true;
+            return Ok(Some(Heard::End(ended)));
+        }
+        if self.over {
+            return Ok(None);
+        }
+        let events = match &mut self.events {
+            Some(events) => events,
+            None => self.events.insert(self.app.engine().events(&self.caller.scope, self.run, 0).await?),
+        };
+        while let Some(event) = events.next().await {
+            let event = event?;
+            match event.what.kind {
+                Kind::Token { text } => {
+                    let speaking = (event.what.step, event.what.attempt);
+                    // What was heard cannot be taken back here; what is said anew stands under it.
+                    let anew = !self.heard.is_empty() && self.speaking != speaking;
+                    self.speaking = speaking;
+                    let text = if anew { format!("\n\n{text}") } else { text };
+                    self.heard.push_str(&text);
+                    return Ok(Some(Heard::Text(text)));
+                }
+                Kind::Data { name, .. } if name == "again" => self.speaking = (u32::MAX, 0),
+                Kind::Asked { question } => {
+                    let ended =
+                        Ended { status: RunStatus::Waiting, error: Some(question.to_string()), said: None };
+                    self.rest = Some(Box::new(ended));
+                    break;
+                }
+                Kind::Ended { .. } => break,
+                _ => {}
+            }
+        }
+        self.finish().await
+    }
+
+    /// What was said in the end and not on the way, and then the end.
+    async fn finish(&mut self) -> Result<Option<Heard>, Problem> {
+        if self.rest.is_none() {
+            let run = self.app.engine().run(&self.caller.scope, self.run).await?;
+            let all = crate::threads::messages(&self.app, &self.caller, self.thread).await?;
+            let own = |said: &Said| said.run == Some(self.run) && said.message.role == Role::Assistant;
+            let said = all.into_iter().rev().find(own);
+            self.rest = Some(Box::new(Ended { status: run.status, error: run.error, said }));
+        }
+        let said = self.rest.as_ref().and_then(|ended| ended.said.as_ref());
+        let text = said.map(|said| said.message.text.as_str()).unwrap_or_default();
+        let spoken = self.heard.rsplit("\n\n").next().unwrap_or_default().trim_end();
+        let rest = match text.strip_prefix(self.heard.trim_end()).or_else(|| text.strip_prefix(spoken)) {
+            Some(rest) => rest.to_owned(),
+            None => format!("\n\n{text}"),
+        };
+        if rest.trim().is_empty() {
+            let ended = self.rest.take();
+            self.over = true;
+            return Ok(ended.map(Heard::End));
+        }
+        self.heard.push_str(&rest);
+        Ok(Some(Heard::Text(rest)))
+    }
+
+    /// The end, without the way.
+    pub(super) async fn ended(mut self) -> Result<Ended, Problem> {
+        loop {
+            match self.next().await? {
+                Some(Heard::Text(_)) => {}
+                Some(Heard::End(ended)) => return Ok(*ended),
+                None => return Err(Problem::gone("the answer has been told already")),
+            }
+        }
+    }
+
+    /// Forgets the thread of a conversation that the client keeps itself.
+    pub(super) async fn forget(app: &App, caller: &Caller, thread: ThreadId) {
+        if let Err(error) = app.engine().delete_thread(&caller.scope, thread).await {
+            tracing::warn!(%error, "a thread for one answer could not be deleted");
+        }
+    }
+}

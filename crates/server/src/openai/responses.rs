@@ -1,0 +1,368 @@
+//! `/v1/responses`: the server keeps the conversation. A response is a run, and the one before it is the run before it in
+//! the thread.
+
+use std::time::SystemTime;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, Response};
+use axum::response::IntoResponse as _;
+use axum::routing::{get, post};
+use futures_util::stream::unfold;
+use ibid_core::{Message, Role, RunId};
+use ibid_engine::{Run, RunStatus, Said, Stop};
+use serde_json::{Map, Value, json};
+
+use super::ask::{Answer, Asked, Ended, Heard};
+use super::wire::{citations, marks, seconds, tokens, warnings};
+use crate::app::App;
+use crate::http::{Caller, Frame, Json, Problem, Query, events, run_id};
+use crate::runs::TEMPORARY;
+use crate::stream::StopWhenGone;
+
+pub(super) fn routes() -> Router<App> {
+    Router::new()
+        .route("/v1/responses", post(create))
+        .route("/v1/responses/{response}", get(one).delete(delete))
+        .route("/v1/responses/{response}/cancel", post(cancel))
+        .route("/v1/responses/{response}/input_items", get(input_items))
+}
+
+async fn create(
+    State(app): State<App>,
+    caller: Caller,
+    Json(body): Json<Map<String, Value>>,
+) -> Result<Response<Body>, Problem> {
+    let text = |name: &str| body.get(name).and_then(Value::as_str);
+    let flag = |name: &str| body.get(name).and_then(Value::as_bool);
+    let model =
+        text("model").ok_or_else(|| Problem::invalid("`model` is missing: the name of an assistant"))?;
+    let input = body.get("input").ok_or_else(|| Problem::invalid("`input` is missing"))?;
+    if body.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty()) {
+        return Err(Problem::invalid("an assistant has its own tools; `tools` cannot be given"));
+    }
+    if body.get("conversation").is_some_and(|conversation| !conversation.is_null()) {
+        return Err(Problem::invalid("go on with `previous_response_id`; `conversation` is not supported"));
+    }
+    let asked = Asked::of(&app, model, read(input)?, &body)?;
+    let (kept, background) = (flag("store").unwrap_or(true), flag("background").unwrap_or(false));
+    let mut notes = Map::new();
+    if !kept {
+        notes.insert(TEMPORARY.to_owned(), json!(true));
+    }
+    let previous = text("previous_response_id").map(str::to_owned);
+    let thread = match &previous {
+        Some(previous) => Some(go_on(&app, &caller, previous).await?),
+        None => None,
+    };
+    let answer = asked.begin(&app, &caller, thread, notes).await?;
+    let run = app.engine().run(&caller.scope, answer.run).await?;
+    let head = Head { run, previous, background, kept };
+    let mut guard = StopWhenGone::new(&app, &caller, answer.run, !background);
+    if flag("stream") == Some(true) {
+        let telling = Telling::new(app, caller, answer, guard, head);
+        return Ok(events(HeaderMap::new(), unfold(telling, Telling::next)));
+    }
+    if background {
+        return Ok(axum::Json(head.told(None)).into_response());
+    }
+    let thread = answer.thread;
+    let ended = answer.ended().await?;
+    guard.is_over();
+    if !kept && head.previous.is_none() {
+        Answer::forget(&app, &caller, thread).await;
+    }
+    Ok(axum::Json(head.told(Some(&ended))).into_response())
+}
+
+/// The messages of an input: a text, or items of which messages are taken.
+fn read(input: &Value) -> Result<Vec<Message>, Problem> {
+    let Value::Array(items) = input else { return crate::messages::read_all(input) };
+    let is_message = |item: &&Value| item["type"].as_str().is_none_or(|kind| kind == "message");
+    let messages = items.iter().filter(is_message).map(|item| {
+        // An item's own type is `message`, which is no role.
+        crate::messages::read_all(&json!([{ "role": item["role"], "content": item["content"] }]))
+    });
+    Ok(messages.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+}
+
+/// The thread to go on in: that of the response, or a copy of it up to there if it has gone on since.
+async fn go_on(app: &App, caller: &Caller, previous: &str) -> Result<ibid_core::ThreadId, Problem> {
+    let run = find(app, caller, previous).await?;
+    let runs = app.engine().runs(&caller.scope, run.thread).await?;
+    let begun = runs.iter().filter(|run| !matches!(run.status, RunStatus::RolledBack));
+    let next = begun.skip_while(|other| other.id != run.id).nth(1);
+    match next {
+        None => Ok(run.thread),
+        Some(next) => {
+            let before = if next.input.is_empty() { None } else { Some(next.input.start) };
+            Ok(app.engine().copy_thread(&caller.scope, run.thread, before).await?.id)
+        }
+    }
+}
+
+/// The run of a response.
+async fn find(app: &App, caller: &Caller, response: &str) -> Result<Run, Problem> {
+    let unknown = || Problem::not_found(format!("there is no response `{response}`"));
+    let id: RunId = response.strip_prefix("resp_").and_then(|id| run_id(id).ok()).ok_or_else(unknown)?;
+    let run = app.engine().run(&caller.scope, id).await.map_err(|_| unknown())?;
+    if run.assistant.is_empty() || run.status == RunStatus::RolledBack {
+        return Err(unknown());
+    }
+    Ok(run)
+}
+
+/// A response as it stands.
+async fn standing(app: &App, caller: &Caller, run: Run) -> Result<Value, Problem> {
+    let head = Head { run, previous: None, background: false, kept: true };
+    if !head.run.status.is_final() && head.run.status != RunStatus::Waiting {
+        return Ok(head.told(None));
+    }
+    let ended = Answer::new(app, caller, head.run.thread, head.run.id).ended().await?;
+    Ok(head.told(Some(&ended)))
+}
+
+async fn one(
+    State(app): State<App>,
+    caller: Caller,
+    Path(response): Path<String>,
+    query: Query,
+) -> Result<Response<Body>, Problem> {
+    let run = find(&app, &caller, &response).await?;
+    if query.flag("stream") {
+        let after = query.number("starting_after")?;
+        let answer = Answer::new(&app, &caller, run.thread, run.id);
+        let guard = StopWhenGone::new(&app, &caller, run.id, false);
+        let head = Head { run, previous: None, background: true, kept: true };
+        let telling = Telling { after, ..Telling::new(app, caller, answer, guard, head) };
+        return Ok(events(HeaderMap::new(), unfold(telling, Telling::next)));
+    }
+    Ok(axum::Json(standing(&app, &caller, run).await?).into_response())
+}
+
+async fn cancel(
+    State(app): State<App>,
+    caller: Caller,
+    Path(response): Path<String>,
+) -> Result<axum::Json<Value>, Problem> {
+    let run = find(&app, &caller, &response).await?;
+    app.engine().stop(&caller.scope, run.id, Stop::Keep).await?;
+    Answer::new(&app, &caller, run.thread, run.id).ended().await?;
+    let run = app.engine().run(&caller.scope, run.id).await?;
+    Ok(axum::Json(standing(&app, &caller, run).await?))
+}
+
+async fn delete(
+    State(app): State<App>,
+    caller: Caller,
+    Path(response): Path<String>,
+) -> Result<axum::Json<Value>, Problem> {
+    let run = find(&app, &caller, &response).await?;
+    app.engine().delete_run(&caller.scope, run.id).await?;
+    Ok(axum::Json(json!({ "id": response, "object": "response.deleted", "deleted": true })))
+}
+
+async fn input_items(
+    State(app): State<App>,
+    caller: Caller,
+    Path(response): Path<String>,
+) -> Result<axum::Json<Value>, Problem> {
+    let run = find(&app, &caller, &response).await?;
+    let said = crate::threads::messages(&app, &caller, run.thread).await?;
+    let mut items: Vec<Value> = said
+        .iter()
+        .filter(|said| said.position < run.input.end)
+        .map(|said| item(said, "completed"))
+        .collect();
+    items.reverse();
+    let id = |item: Option<&Value>| item.map(|item| item["id"].clone()).unwrap_or_default();
+    let (first, last) = (id(items.first()), id(items.last()));
+    Ok(axum::Json(json!({
+        "object": "list", "data": items, "first_id": first, "last_id": last, "has_more": false,
+    })))
+}
+
+/// A message as an item.
+fn item(said: &Said, status: &str) -> Value {
+    let text = &said.message.text;
+    let run = said.run.map(|run| run.to_string()).unwrap_or_default();
+    match said.message.role {
+        Role::Assistant => json!({
+            "id": format!("msg_{run}"), "type": "message", "status": status, "role": "assistant",
+            "content": [part(text, &annotations(Some(said)))],
+        }),
+        _ => json!({
+            "id": format!("msg_{run}_{}", said.position), "type": "message", "status": status, "role": "user",
+            "content": [{ "type": "input_text", "text": text }],
+        }),
+    }
+}
+
+fn part(text: &str, annotations: &[Value]) -> Value {
+    json!({ "type": "output_text", "text": text, "annotations": annotations, "logprobs": [] })
+}
+
+fn annotations(said: Option<&Said>) -> Vec<Value> {
+    let told = marks(said).into_iter().map(|mark| {
+        json!({ "type": "file_citation", "file_id": mark.document, "filename": mark.title, "index": mark.start, "url": mark.url })
+    });
+    told.collect()
+}
+
+/// What is told of a response besides what it says.
+struct Head {
+    run: Run,
+    previous: Option<String>,
+    background: bool,
+    kept: bool,
+}
+
+impl Head {
+    fn id(&self) -> String {
+        format!("resp_{}", self.run.id)
+    }
+
+    fn told(&self, ended: Option<&Ended>) -> Value {
+        let said = ended.and_then(|ended| ended.said.as_ref());
+        let (status, error) = match ended {
+            None if self.run.status == RunStatus::Queued => ("queued", Value::Null),
+            None => ("in_progress", Value::Null),
+            Some(Ended { status: RunStatus::Done, .. }) => ("completed", Value::Null),
+            Some(Ended { status: RunStatus::Stopped, .. }) => ("cancelled", Value::Null),
+            Some(ended) => {
+                let message = ended.error.as_deref().unwrap_or("the assistant did not answer");
+                ("failed", json!({ "code": "server_error", "message": message }))
+            }
+        };
+        let state = if status == "completed" { "completed" } else { "incomplete" };
+        json!({
+            "id": self.id(), "object": "response", "created_at": seconds(self.run.created),
+            "completed_at": ended.map(|_| seconds(self.run.ended.unwrap_or_else(SystemTime::now))),
+            "status": status, "background": self.background, "error": error, "incomplete_details": null,
+            "instructions": null, "max_output_tokens": null, "max_tool_calls": null, "model": self.run.assistant,
+            "output": said.map(|said| item(said, state)).into_iter().collect::<Vec<_>>(),
+            "parallel_tool_calls": true, "previous_response_id": self.previous, "conversation": null,
+            "reasoning": { "effort": null, "summary": null }, "store": self.kept, "temperature": null,
+            "text": { "format": { "type": "text" } }, "tool_choice": "auto", "tools": [], "top_p": null,
+            "truncation": "disabled", "usage": ended.map(|_| usage(said)), "user": null,
+            "metadata": self.run.metadata,
+            "citations": citations(said), "warnings": warnings(said),
+        })
+    }
+}
+
+fn usage(said: Option<&Said>) -> Value {
+    let (read, cached, written) = tokens(said);
+    json!({
+        "input_tokens": read, "input_tokens_details": { "cached_tokens": cached, "cache_write_tokens": 0 },
+        "output_tokens": written, "output_tokens_details": { "reasoning_tokens": 0 },
+        "total_tokens": read + written,
+    })
+}
+
+/// A response told piece by piece, under numbers without gaps.
+struct Telling {
+    app: App,
+    caller: Caller,
+    answer: Answer,
+    guard: StopWhenGone,
+    head: Head,
+    /// Only what has a higher number.
+    after: Option<usize>,
+    number: usize,
+    ready: std::collections::VecDeque<Frame>,
+    text: String,
+    item: String,
+    over: bool,
+}
+
+impl Telling {
+    fn new(app: App, caller: Caller, answer: Answer, guard: StopWhenGone, head: Head) -> Self {
+        let item = format!("msg_{}", head.run.id);
+        let (ready, text) = (std::collections::VecDeque::new(), String::new());
+        let mut telling =
+            Self { app, caller, answer, guard, head, after: None, number: 0, ready, text, item, over: false };
+        let response = telling.head.told(None);
+        telling.tell("response.created", json!({ "response": response }));
+        telling.tell("response.in_progress", json!({ "response": response }));
+        let begun = json!({
+            "id": telling.item, "type": "message", "status": "in_progress", "role": "assistant", "content": [],
+        });
+        telling.tell("response.output_item.added", json!({ "output_index": 0, "item": begun }));
+        telling.tell_part("response.content_part.added", json!({ "part": part("", &[]) }));
+        telling
+    }
+
+    fn tell(&mut self, kind: &str, mut data: Value) {
+        data["type"] = kind.into();
+        data["sequence_number"] = self.number.into();
+        self.number += 1;
+        self.ready.push_back(Frame::new(Some(kind), &data));
+    }
+
+    fn tell_part(&mut self, kind: &str, mut data: Value) {
+        data["item_id"] = self.item.as_str().into();
+        (data["output_index"], data["content_index"]) = (0.into(), 0.into());
+        self.tell(kind, data);
+    }
+
+    async fn next(mut self) -> Option<(Frame, Self)> {
+        loop {
+            if let Some(frame) = self.ready.pop_front() {
+                let place = self.number - self.ready.len() - 1;
+                if self.after.is_none_or(|after| place > after) {
+                    return Some((frame, self));
+                }
+                continue;
+            }
+            if self.over {
+                return None;
+            }
+            match self.answer.next().await {
+                Ok(Some(Heard::Text(text))) => {
+                    self.text.push_str(&text);
+                    self.tell_part("response.output_text.delta", json!({ "delta": text, "logprobs": [] }));
+                }
+                Ok(Some(Heard::End(ended))) => self.end(&ended).await,
+                Ok(None) => return None,
+                Err(problem) => {
+                    let ended = Ended {
+                        status: RunStatus::Failed,
+                        error: Some(problem.detail().to_owned()),
+                        said: None,
+                    };
+                    self.end(&ended).await;
+                }
+            }
+        }
+    }
+
+    async fn end(&mut self, ended: &Ended) {
+        self.over = true;
+        self.guard.is_over();
+        let mut response = self.head.told(Some(ended));
+        if ended.status != RunStatus::Done {
+            self.tell("response.failed", json!({ "response": response }));
+        } else {
+            let all = annotations(ended.said.as_ref());
+            for (index, annotation) in all.iter().enumerate() {
+                let told = json!({ "annotation_index": index, "annotation": annotation });
+                self.tell_part("response.output_text.annotation.added", told);
+            }
+            let text = self.text.clone();
+            self.tell_part("response.output_text.done", json!({ "text": text, "logprobs": [] }));
+            self.tell_part("response.content_part.done", json!({ "part": part(&text, &all) }));
+            let item = json!({
+                "id": self.item, "type": "message", "status": "completed", "role": "assistant",
+                "content": [part(&text, &all)],
+            });
+            self.tell("response.output_item.done", json!({ "output_index": 0, "item": item }));
+            response["output"] = json!([item]);
+            self.tell("response.completed", json!({ "response": response }));
+        }
+        if !self.head.kept && self.head.previous.is_none() {
+            Answer::forget(&self.app, &self.caller, self.answer.thread).await;
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! A run's events as they are streamed: in LangGraph's modes or in our own words. What is sent is a function of what the
+//! engine has written down, so that whoever comes back after any event gets exactly the rest.
+
+mod modes;
+mod ours;
+mod place;
+mod translate;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, Response};
+use futures_util::StreamExt as _;
+use futures_util::stream::{Stream, unfold};
+use ibid_core::{RunId, ThreadId};
+use ibid_engine::{EventStream, Stop};
+use ibid_graph::Kind;
+use serde_json::json;
+
+pub(crate) use modes::{Mode, Modes};
+pub(crate) use place::Place;
+
+use crate::app::App;
+use crate::http::{Caller, Frame, Problem, Query, events};
+use ours::Ours;
+use translate::Translation;
+
+/// In which words a run is told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// In LangGraph's.
+    #[default]
+    LangGraph,
+    /// In our own.
+    Ibid,
+}
+
+impl Format {
+    /// As the address says.
+    pub(crate) fn read(query: &Query) -> Result<Self, Problem> {
+        match query.one("format") {
+            None | Some("langgraph") => Ok(Self::LangGraph),
+            Some("ibid") => Ok(Self::Ibid),
+            Some(other) => Err(Problem::invalid(format!("`{other}` is no format: use langgraph or ibid"))),
+        }
+    }
+}
+
+/// A run that is followed.
+pub(crate) struct Following {
+    pub(crate) app: App,
+    pub(crate) caller: Caller,
+    pub(crate) thread: ThreadId,
+    pub(crate) run: RunId,
+    /// Events up to this number were before what is followed: the run was taken up again after a question.
+    pub(crate) from: u64,
+    /// What the client has had already.
+    pub(crate) after: Option<Place>,
+    pub(crate) modes: Modes,
+    pub(crate) format: Format,
+    /// Whether the run ends with the connection.
+    pub(crate) stop_when_gone: bool,
+}
+
+/// The answer to whoever follows.
+pub(crate) fn answered(following: Following, headers: HeaderMap) -> Response<Body> {
+    events(headers, frames(following))
+}
+
+/// Something that tells frames of events.
+enum Teller {
+    LangGraph(Box<Translation>),
+    Ibid(Ours),
+}
+
+struct State {
+    following: Following,
+    guard: StopWhenGone,
+    events: Option<EventStream>,
+    teller: Teller,
+    ready: std::collections::VecDeque<Frame>,
+    over: bool,
+}
+
+fn frames(following: Following) -> impl Stream<Item = Frame> + Send + 'static {
+    let Following { app, caller, thread, run, modes, .. } = &following;
+    let guard = StopWhenGone::new(app, caller, *run, following.stop_when_gone);
+    let mut ready = std::collections::VecDeque::new();
+    let teller = match following.format {
+        Format::Ibid => Teller::Ibid(Ours::new(app, caller, *thread, *run)),
+        Format::LangGraph => {
+            let data = json!({ "run_id": run.to_string(), "thread_id": thread.to_string(), "attempt": 1 });
+            let first = Place { seq: following.from, slot: 0 };
+            if following.after < Some(first) {
+                ready.push_back(first.frame("metadata", data));
+            }
+            Teller::LangGraph(Box::new(Translation::new(app, caller, *thread, *run, modes.clone())))
+        }
+    };
+    let state = State { following, guard, events: None, teller, ready, over: false };
+    unfold(state, State::next)
+}
+
+impl State {
+    async fn next(mut self) -> Option<(Frame, Self)> {
+        loop {
+            if let Some(frame) = self.ready.pop_front() {
+                return Some((frame, self));
+            }
+            if self.over {
+                return None;
+            }
+            if let Err(problem) = self.step().await {
+                self.over = true;
+                let data = json!({ "error": "StreamFailed", "message": problem.detail() });
+                return Some((Frame::new(Some("error"), &data), self));
+            }
+        }
+    }
+
+    /// Tells of one more event.
+    async fn step(&mut self) -> Result<(), Problem> {
+        let Following { app, caller, run, from, after, .. } = &self.following;
+        let events = match &mut self.events {
+            Some(events) => events,
+            // Our own words need nothing of what was before.
+            None => {
+                let start = if self.following.format == Format::Ibid {
+                    after.map_or(0, |after| after.seq).max(*from)
+                } else {
+                    0
+                };
+                self.events.insert(app.engine().events(&caller.scope, *run, start).await?)
+            }
+        };
+        let Some(event) = events.next().await else {
+            self.over = true;
+            self.guard.is_over();
+            return Ok(());
+        };
+        let event = event?;
+        let rests = matches!(event.what.kind, Kind::Ended { .. } | Kind::Asked { .. }) && event.seq > *from;
+        let (seq, from, after) = (event.seq, *from, *after);
+        let frames = match &mut self.teller {
+            Teller::Ibid(ours) => ours.tell(event).await?,
+            Teller::LangGraph(translation) => translation.tell(event).await?,
+        };
+        let new = frames.into_iter().filter(|(place, _)| seq > from && Some(*place) > after);
+        self.ready.extend(new.map(|(_, frame)| frame));
+        if rests {
+            self.over = true;
+            self.guard.is_over();
+        }
+        Ok(())
+    }
+}
+
+/// Stops a run if whoever wanted its answer has gone before it was there.
+pub(crate) struct StopWhenGone(Option<(App, Caller, RunId)>);
+
+impl StopWhenGone {
+    /// Watches, if that is wanted.
+    pub(crate) fn new(app: &App, caller: &Caller, run: RunId, wanted: bool) -> Self {
+        Self(wanted.then(|| (app.clone(), caller.clone(), run)))
+    }
+
+    /// The run has come to rest by itself.
+    pub(crate) fn is_over(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for StopWhenGone {
+    fn drop(&mut self) {
+        let Some((app, caller, run)) = self.0.take() else { return };
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                if let Err(error) = app.engine().stop(&caller.scope, run, Stop::Keep).await {
+                    tracing::warn!(%error, "a run whose listener has gone could not be stopped");
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! How far a client has come: the number of the engine's event, and which of the frames that it became.
+
+use axum::http::HeaderMap;
+use serde_json::Value;
+
+use crate::http::{Frame, Problem};
+
+/// A place in a run's stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    /// The engine's event, from 1; 0 is before the first.
+    pub(crate) seq: u64,
+    /// Which of its frames, from 0.
+    pub(crate) slot: u16,
+}
+
+impl Place {
+    /// Where a client says that it is; nothing if it is at the beginning.
+    pub(crate) fn of(headers: &HeaderMap) -> Result<Option<Self>, Problem> {
+        let Some(text) = headers.get("last-event-id") else { return Ok(None) };
+        let text = text.to_str().unwrap_or_default().trim();
+        if matches!(text, "" | "-" | "-1") {
+            return Ok(None);
+        }
+        let (seq, slot) = text.split_once('-').map_or((text, None), |(seq, slot)| (seq, Some(slot)));
+        let read = || {
+            Some(Self {
+                seq: seq.parse().ok()?,
+                slot: slot.map_or(Some(u16::MAX), |slot| slot.parse().ok())?,
+            })
+        };
+        read().map(Some).ok_or_else(|| Problem::invalid(format!("`{text}` is no id of an event")))
+    }
+
+    /// A frame at this place.
+    pub(crate) fn frame(self, event: &str, data: Value) -> Frame {
+        Frame { id: Some(format!("{}-{}", self.seq, self.slot)), ..Frame::new(Some(event), &data) }
+    }
+}

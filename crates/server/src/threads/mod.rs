@@ -1,0 +1,271 @@
+//! Threads, in the shape of LangGraph's Agent Server.
+
+mod checkpoint;
+mod history;
+mod wire;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
+use axum::response::IntoResponse as _;
+use axum::routing::{get, post};
+use ibid_core::ThreadId;
+use ibid_engine::{
+    MessageWindow, RunStatus, Said, Thread, ThreadFilter, ThreadOrder, ThreadPage, ThreadStatus,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+pub(crate) use checkpoint::{Checkpoint, Point};
+pub(crate) use history::Past;
+pub(crate) use wire::{Select, interrupts, stamp};
+
+use crate::app::App;
+use crate::http::{Caller, Json, Problem, thread_id};
+use wire::{order_of, status_of};
+
+/// So many messages of a thread are told at most; the newest.
+pub(crate) const MOST_MESSAGES: usize = 1000;
+/// So many threads are listed at most.
+const MOST_THREADS: usize = 1000;
+
+/// The routes.
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/threads", post(create))
+        .route("/threads/search", post(search))
+        .route("/threads/count", post(count))
+        .route("/threads/prune", post(prune))
+        .route("/threads/{thread}", get(one).patch(note).delete(delete))
+        .route("/threads/{thread}/copy", post(copy))
+        .merge(history::routes())
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum IfExists {
+    #[default]
+    Raise,
+    DoNothing,
+}
+
+#[derive(Debug, Deserialize)]
+struct Create {
+    thread_id: Option<String>,
+    #[serde(default)]
+    metadata: Option<Map<String, Value>>,
+    #[serde(default)]
+    if_exists: Option<IfExists>,
+}
+
+async fn create(
+    State(app): State<App>,
+    caller: Caller,
+    Json(asked): Json<Create>,
+) -> Result<axum::Json<Value>, Problem> {
+    let thread = asked.thread_id.as_deref().map_or_else(|| Ok(ThreadId::new()), thread_id)?;
+    let begun = app.engine().begin_thread(&caller.scope, thread, asked.metadata.unwrap_or_default()).await;
+    let raise = matches!(asked.if_exists.unwrap_or_default(), IfExists::Raise);
+    // Whether a stranger has a thread of that name is nobody's business: it is taken, like one's own.
+    let taken = || Problem::conflict(format!("there is a thread {thread} already"));
+    match begun {
+        Ok((_, false)) if raise => Err(taken()),
+        Ok((begun, _)) => Ok(axum::Json(told(&app, &caller, &begun, &Select::default()).await?)),
+        Err(ibid_engine::Error::UnknownThread(_)) => Err(taken()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn one(
+    State(app): State<App>,
+    caller: Caller,
+    Path(thread): Path<String>,
+) -> Result<axum::Json<Value>, Problem> {
+    let thread = app.engine().thread(&caller.scope, thread_id(&thread)?).await?;
+    Ok(axum::Json(told(&app, &caller, &thread, &Select::default()).await?))
+}
+
+#[derive(Debug, Deserialize)]
+struct Note {
+    #[serde(default)]
+    metadata: Option<Map<String, Value>>,
+}
+
+async fn note(
+    State(app): State<App>,
+    caller: Caller,
+    Path(thread): Path<String>,
+    headers: HeaderMap,
+    Json(asked): Json<Note>,
+) -> Result<Response<Body>, Problem> {
+    let notes = asked.metadata.unwrap_or_default();
+    let thread = app.engine().note_thread(&caller.scope, thread_id(&thread)?, notes).await?;
+    if headers.get("prefer").is_some_and(|prefer| prefer.as_bytes() == b"return=minimal") {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    Ok(axum::Json(told(&app, &caller, &thread, &Select::default()).await?).into_response())
+}
+
+async fn delete(
+    State(app): State<App>,
+    caller: Caller,
+    Path(thread): Path<String>,
+) -> Result<StatusCode, Problem> {
+    app.engine().delete_thread(&caller.scope, thread_id(&thread)?).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn copy(
+    State(app): State<App>,
+    caller: Caller,
+    Path(thread): Path<String>,
+) -> Result<axum::Json<Value>, Problem> {
+    let copy = app.engine().copy_thread(&caller.scope, thread_id(&thread)?, None).await?;
+    Ok(axum::Json(told(&app, &caller, &copy, &Select::default()).await?))
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Search {
+    ids: Option<Vec<String>>,
+    metadata: Option<Map<String, Value>>,
+    status: Option<String>,
+    /// Ours: threads whose title contains this.
+    title: Option<String>,
+    values: Option<Map<String, Value>>,
+    limit: Option<usize>,
+    offset: Option<usize>,
+    sort_by: Option<String>,
+    sort_order: Option<String>,
+    select: Option<Vec<String>>,
+}
+
+impl Search {
+    fn filter(&self) -> Result<ThreadFilter, Problem> {
+        if self.values.as_ref().is_some_and(|values| !values.is_empty()) {
+            return Err(Problem::invalid("threads are found by metadata, status and title, not by values"));
+        }
+        let ids = self.ids.as_ref().map(|ids| ids.iter().map(|id| thread_id(id)).collect()).transpose()?;
+        Ok(ThreadFilter {
+            ids,
+            metadata: self.metadata.clone().unwrap_or_default(),
+            status: self.status.as_deref().map(status_of).transpose()?,
+            title: self.title.clone(),
+        })
+    }
+
+    fn order(&self) -> Result<ThreadOrder, Problem> {
+        order_of(self.sort_by.as_deref(), self.sort_order.as_deref())
+    }
+}
+
+async fn search(
+    State(app): State<App>,
+    caller: Caller,
+    Json(asked): Json<Search>,
+) -> Result<Response<Body>, Problem> {
+    let (skip, limit) = (asked.offset.unwrap_or(0), asked.limit.unwrap_or(10).clamp(1, MOST_THREADS));
+    let select = Select::of(asked.select.as_deref().unwrap_or_default());
+    let page = ThreadPage {
+        filter: asked.filter()?,
+        order: asked.order()?,
+        skip,
+        // One more tells whether there is another page.
+        ..ThreadPage::first(limit + 1)
+    };
+    let mut threads = app.engine().threads(&caller.scope, page).await?;
+    let more = threads.len() > limit;
+    threads.truncate(limit);
+    let mut list = Vec::with_capacity(threads.len());
+    for thread in &threads {
+        list.push(told(&app, &caller, thread, &select).await?);
+    }
+    let next = skip + list.len();
+    let mut response = axum::Json(list).into_response();
+    let headers = response.headers_mut();
+    headers.insert("x-pagination-total", HeaderValue::from(if more { next + 1 } else { next }));
+    if more {
+        headers.insert("x-pagination-next", HeaderValue::from(next));
+    }
+    Ok(response)
+}
+
+async fn count(
+    State(app): State<App>,
+    caller: Caller,
+    Json(asked): Json<Search>,
+) -> Result<axum::Json<u64>, Problem> {
+    Ok(axum::Json(app.engine().count_threads(&caller.scope, asked.filter()?).await?))
+}
+
+#[derive(Debug, Deserialize)]
+struct Prune {
+    thread_ids: Vec<String>,
+    #[serde(default)]
+    strategy: Option<String>,
+}
+
+async fn prune(
+    State(app): State<App>,
+    caller: Caller,
+    Json(asked): Json<Prune>,
+) -> Result<axum::Json<Value>, Problem> {
+    let delete = match asked.strategy.as_deref() {
+        None | Some("delete") => true,
+        // A thread keeps its conversation only, so there is nothing else to take away.
+        Some("keep_latest") => false,
+        Some(other) => return Err(Problem::invalid(format!("`{other}` is no way to prune"))),
+    };
+    let mut pruned = 0;
+    for thread in &asked.thread_ids {
+        let thread = thread_id(thread)?;
+        let done = if delete {
+            app.engine().delete_thread(&caller.scope, thread).await
+        } else {
+            app.engine().thread(&caller.scope, thread).await.map(drop)
+        };
+        match done {
+            Ok(()) => pruned += 1,
+            Err(ibid_engine::Error::UnknownThread(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(axum::Json(json!({ "pruned_count": pruned })))
+}
+
+/// The messages of a thread, the newest if there are very many.
+pub(crate) async fn messages(app: &App, caller: &Caller, thread: ThreadId) -> Result<Vec<Said>, Problem> {
+    let window = MessageWindow { before: None, limit: MOST_MESSAGES };
+    Ok(app.engine().messages(&caller.scope, thread, window).await?)
+}
+
+/// A thread as it is told.
+async fn told(app: &App, caller: &Caller, thread: &Thread, select: &Select) -> Result<Value, Problem> {
+    let values = if select.wants("values") && thread.messages > 0 {
+        json!({ "messages": messages(app, caller, thread.id).await?.iter().map(crate::messages::told).collect::<Vec<_>>() })
+    } else {
+        Value::Null
+    };
+    let (mut asked, mut error) = (json!({}), Value::Null);
+    if matches!(thread.status, ThreadStatus::Waiting | ThreadStatus::Failed) {
+        let runs = app.engine().runs(&caller.scope, thread.id).await?;
+        if let Some(run) = runs.iter().find(|run| run.status == RunStatus::Waiting) {
+            asked = json!({ (run.id.to_string()): interrupts(run) });
+        } else if let Some(run) = runs.last() {
+            error = json!({ "error": "RunFailed", "message": run.error });
+        }
+    }
+    Ok(select.keep(json!({
+        "thread_id": thread.id.to_string(),
+        "created_at": stamp(thread.created),
+        "updated_at": stamp(thread.updated),
+        "state_updated_at": stamp(thread.updated),
+        "metadata": thread.metadata,
+        "config": {},
+        "status": wire::status(thread.status),
+        "title": thread.title,
+        "values": values,
+        "interrupts": asked,
+        "error": error,
+    })))
+}
