@@ -19,7 +19,7 @@ const AFTER_HELP: &str = "\
 Settings come from ibid.toml, then from the environment (IBID_ENGINE__RETENTION=48h), then from flags.
 `ibid config check` shows each one and where it comes from.
 
-Exit codes: 0 done, 1 failed, 2 the arguments cannot be read.";
+Exit codes: 0 done, 1 failed, 2 the documents do not hold the answer, 64 the arguments cannot be read.";
 
 /// What every command takes.
 #[derive(Debug, Args)]
@@ -39,6 +39,11 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Ask an assistant and print its answer as it comes
     Ask(Ask),
+    /// Talk with an assistant
+    Chat(Chat),
+    /// Make keys for those who may use the server
+    #[command(subcommand)]
+    Keys(Keys),
     /// List, make and check assistants
     #[command(subcommand)]
     Assistants(AssistantsCommand),
@@ -79,6 +84,38 @@ pub(crate) struct Serve {
     /// Where to listen [default: `serve.address`]
     #[arg(long, short, value_name = "ADDRESS:PORT")]
     pub(crate) address: Option<std::net::SocketAddr>,
+}
+
+/// Talk with an assistant.
+#[derive(Debug, Args)]
+pub(crate) struct Chat {
+    /// Who answers [default: `default`, or whoever answered last in the conversation]
+    pub(crate) assistant: Option<String>,
+    /// With permission to see what has this label; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) label: Vec<Label>,
+    /// Go on in this conversation instead of a new one
+    #[arg(long, short)]
+    pub(crate) thread: Option<ThreadId>,
+}
+
+/// What can be done with keys.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Keys {
+    /// Make a key and print it once, with what belongs into ibid.toml
+    New {
+        /// What it is called there and in the log
+        name: String,
+        /// Whose threads and documents its holder sees
+        #[arg(long, value_name = "NAME", default_value = "local")]
+        tenant: ibid_core::Tenant,
+        /// Only this set of documents; may be given several times
+        #[arg(long, value_name = "NAME")]
+        corpus: Vec<Corpus>,
+        /// With permission to see what has this label; may be given several times
+        #[arg(long, value_name = "NAME")]
+        label: Vec<Label>,
+    },
 }
 
 /// Ask an assistant.

@@ -4,8 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use ibid_core::ThreadId;
-use ibid_core::evidence::DocumentId;
 use ibid_core::model::{Caller, Embedder};
 use ibid_egress::{Egress, Host, Limits as EgressLimits, Rules};
 use ibid_knowledge::{Download, Ingestion, Search, Store};
@@ -72,15 +70,6 @@ pub(crate) async fn store(config: &Config) -> anyhow::Result<Store> {
 
 fn unopened(place: &str) -> String {
     format!("the store at {place} cannot be opened")
-}
-
-/// The thread of a document: what is loaded under one name is loaded one after the other.
-pub(crate) fn thread_of(DocumentId(name): &DocumentId) -> ThreadId {
-    let mut bytes = [0; 16];
-    for (byte, digits) in bytes.iter_mut().zip(name.as_bytes().chunks(2)) {
-        *byte = u8::from_str_radix(&String::from_utf8_lossy(digits), 16).unwrap_or_default();
-    }
-    ThreadId::from_bytes(bytes)
 }
 
 /// Reads documents, each in a process of this program.

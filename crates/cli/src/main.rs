@@ -17,8 +17,10 @@ use clap::Parser;
 
 use arguments::Arguments;
 
-/// Something is wrong with what was asked for; `clap` uses 2 for arguments that it cannot read.
+/// Something is wrong with what was asked for.
 const FAILED: u8 = 1;
+/// The arguments cannot be read.
+const UNREADABLE: u8 = 64;
 
 /// How this program calls itself to read one untrusted document in a process of its own.
 pub(crate) const READ: &str = "read-one-document";
@@ -36,7 +38,14 @@ fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_env("IBID_LOG");
     let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    match commands::run(Arguments::parse()) {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(told) => {
+            let _ = told.print();
+            return if told.use_stderr() { ExitCode::from(UNREADABLE) } else { ExitCode::SUCCESS };
+        }
+    };
+    match commands::run(arguments) {
         Ok(code) => code,
         // Whoever read the output has seen enough, as `| head` does.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,

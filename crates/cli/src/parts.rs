@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use ibid_core::Secret;
@@ -16,7 +17,7 @@ use ibid_models::{
 };
 use tokio::sync::OnceCell;
 
-use crate::config::{Config, KNOWN, ModelConfig, ProviderConfig};
+use crate::config::{Config, HERE, KNOWN, ModelConfig, ProviderConfig};
 use crate::nearest::hint;
 
 /// What helps where there is no embedding model.
@@ -25,16 +26,18 @@ pub(crate) const NO_EMBEDDING: &str = "there is no embedding model: `ibid models
 
 /// What helps where there is no chat model.
 const NO_CHAT: &str = "there is no chat model: add one to ibid.toml, such as\n\n  [models.answer]\n  provider = \"openai\"\n  \
-                       model = \"gpt-4o-mini\"\n\nor start Ollama on this machine and pull a model";
-/// The provider that is looked for on this machine.
-const OLLAMA: &str = "ollama";
+                       model = \"gpt-4o-mini\"\n\nor start Ollama, llama.cpp, vLLM or LM Studio on this machine, or set OPENAI_API_KEY";
+/// The provider that is used if there is a key for it and no other model, and its model.
+const FALLBACK: (&str, &str) = ("openai", "gpt-4o-mini");
+/// So long a model server on this machine may take to say what it has.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What the configuration says about models, ready to be used.
 pub(crate) struct Parts<'a> {
     config: &'a Config,
     providers: BTreeMap<String, Arc<Provider>>,
-    /// Ollama on this machine and one of its models, once they were looked for.
-    ollama: OnceCell<(Arc<Provider>, String)>,
+    /// A provider that nobody configured and one of its models, once they were looked for.
+    found: OnceCell<(Arc<Provider>, String)>,
 }
 
 impl<'a> Parts<'a> {
@@ -54,7 +57,7 @@ impl<'a> Parts<'a> {
                 );
             }
         }
-        Ok(Self { config, providers, ollama: OnceCell::new() })
+        Ok(Self { config, providers, found: OnceCell::new() })
     }
 
     /// The providers that are configured or used.
@@ -71,7 +74,7 @@ impl<'a> Parts<'a> {
     }
 
     /// The model of a role: the one that is named, else the one that has the name of the role, else the only one that is
-    /// configured, else one that runs here on Ollama.
+    /// configured, else one that is found.
     pub(crate) async fn chat_of(&self, role: &str, named: Option<&str>) -> anyhow::Result<Chat> {
         let models = &self.config.models;
         if let Some(name) = named.or(models.contains_key(role).then_some(role)) {
@@ -87,20 +90,37 @@ impl<'a> Parts<'a> {
                     names.join(", ")
                 )
             }
-            (None, _) => self.chat_on_ollama(role).await,
+            (None, _) => self.chat_found(role).await,
         }
     }
 
-    /// The first chat model that Ollama has on this machine. All who use it share its account.
-    async fn chat_on_ollama(&self, role: &str) -> anyhow::Result<Chat> {
-        let found = self.ollama.get_or_try_init(|| async {
-            let provider = Provider::new(provider_settings(self.config, OLLAMA)?, None)?;
-            let listed = provider.models().await.unwrap_or_default();
-            let chat = listed.into_iter().filter(|model| !model.to_lowercase().contains("embed"));
-            anyhow::Ok((provider, chat.min().context(NO_CHAT)?))
+    /// The first chat model of a server on this machine, at the usual ports, or else of a provider whose key is there. All
+    /// who use it share its account.
+    async fn chat_found(&self, role: &str) -> anyhow::Result<Chat> {
+        let found = self.found.get_or_try_init(|| async {
+            for name in HERE {
+                let provider = Provider::new(provider_settings(self.config, name)?, None)?;
+                let listed = tokio::time::timeout(PATIENCE, provider.models()).await;
+                let listed = listed.ok().and_then(Result::ok).unwrap_or_default();
+                let chat = listed.into_iter().filter(|model| !model.to_lowercase().contains("embed"));
+                if let Some(model) = chat.min() {
+                    return Ok((provider, model));
+                }
+            }
+            let (name, model) = FALLBACK;
+            let settings = provider_settings(self.config, name)?;
+            if settings.key.is_none() {
+                bail!(NO_CHAT);
+            }
+            anyhow::Ok((Provider::new(settings, None)?, model.to_owned()))
         });
         let (provider, model) = found.await?;
         Ok(Chat::new(RemoteChat::new(provider.clone(), ChatSettings::new(role, model)), Vec::new()))
+    }
+
+    /// The model that was found without being configured, and who has it.
+    pub(crate) fn chat_in_use(&self) -> Option<(&str, &str)> {
+        self.found.get().map(|(provider, model)| (provider.name(), model.as_str()))
     }
 
     /// The embedding model: the one that is configured, else one that was pulled, else one that a provider has, if

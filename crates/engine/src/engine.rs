@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::error::Error;
 use crate::nouns::{
-    Event, MessageWindow, Run, Said, Stop, Submitted, Thread, ThreadFilter, ThreadPage, Turn,
+    Event, Feedback, MessageWindow, Run, Said, Stop, Submitted, Thread, ThreadFilter, ThreadPage, Turn,
 };
 
 /// Events of a run, in order, as they become safe. It ends after [`Ended`](ibid_graph::Kind::Ended).
@@ -79,6 +79,18 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// Fails if there is no such run, or if it has not ended.
     async fn delete_run(&self, scope: &Scope, run: RunId) -> Result<(), Error>;
+
+    /// Keeps what somebody thought of a run's answer. Everything that was thought is kept.
+    ///
+    /// # Errors
+    /// Fails if there is no such run.
+    async fn add_feedback(&self, scope: &Scope, run: RunId, feedback: Feedback) -> Result<(), Error>;
+
+    /// What was thought of a run's answer, in order.
+    ///
+    /// # Errors
+    /// Fails if there is no such run.
+    async fn feedback(&self, scope: &Scope, run: RunId) -> Result<Vec<Feedback>, Error>;
 
     /// Begins a thread without a turn. The second value is whether it is new; one that is there stays as it is.
     ///

@@ -280,6 +280,17 @@ pub enum ThreadField {
     Status,
 }
 
+/// What somebody thought of an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Feedback {
+    /// Above 0 for good, below for bad.
+    pub score: i8,
+    /// Why, in their words; may be empty.
+    pub comment: String,
+    /// When it was given.
+    pub created: SystemTime,
+}
+
 /// One message of a thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use ibid_assistants::Definition;
 use ibid_core::tool::Tool;
 use ibid_engine::Engine;
@@ -10,6 +11,7 @@ use ibid_graph::Shape;
 
 use crate::access::Access;
 use crate::http::Problem;
+use crate::library::Library;
 
 /// An assistant as it is offered.
 pub struct Offer {
@@ -27,8 +29,20 @@ pub struct Parts {
     pub engine: Arc<dyn Engine>,
     /// Who can answer, by name.
     pub assistants: BTreeMap<String, Offer>,
+    /// The documents.
+    pub library: Library,
     /// Who may ask.
     pub access: Access,
+    /// What must work for the server to be ready.
+    pub checks: Vec<Check>,
+}
+
+/// Looks whether a part works.
+pub struct Check {
+    /// What it is called.
+    pub name: String,
+    /// Looks, and says what is wrong.
+    pub look: Box<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>,
 }
 
 /// What every handler has at hand. Cheap to clone.
@@ -46,9 +60,19 @@ impl App {
         &self.0.engine
     }
 
+    /// The documents.
+    pub(crate) fn library(&self) -> &Library {
+        &self.0.library
+    }
+
     /// Who may ask.
     pub(crate) fn access(&self) -> &Access {
         &self.0.access
+    }
+
+    /// What must work for the server to be ready.
+    pub(crate) fn checks(&self) -> &[Check] {
+        &self.0.checks
     }
 
     /// Who can answer, by name.

@@ -1,31 +1,32 @@
 //! Assistants, in the shape of LangGraph's Agent Server.
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, Response};
 use axum::response::IntoResponse as _;
-use axum::routing::{get, post};
 use ibid_graph::{END, START, Shape, ShapeKind};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::api::{Api, about};
 use crate::app::{App, Offer};
 use crate::http::{Caller, Json, Problem};
 use crate::threads::Select;
 
 /// The routes.
-pub(crate) fn routes() -> Router<App> {
-    Router::new()
-        .route("/assistants/search", post(search))
-        .route("/assistants/count", post(count))
-        .route("/assistants/{assistant}", get(one))
-        .route("/assistants/{assistant}/graph", get(graph))
-        .route("/assistants/{assistant}/schemas", get(schemas))
-        .route("/assistants/{assistant}/subgraphs", get(subgraphs))
+pub(crate) fn routes(api: Api) -> Api {
+    let on = |summary| about("Assistants", summary);
+    api.post("/assistants/search", search, on("List those who can answer").takes::<Search>())
+        .post("/assistants/count", count, on("Count those who can answer").takes::<Search>())
+        .get("/assistants/{assistant}", one, on("One that can answer"))
+        .get("/assistants/{assistant}/graph", graph, on("Its graph, as nodes and edges"))
+        .get("/assistants/{assistant}/schemas", schemas, on("What it takes and gives, as JSON schemas"))
+        .get("/assistants/{assistant}/subgraphs", subgraphs, on("The graphs within its graph"))
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "AssistantSearch")]
 struct Search {
     graph_id: Option<String>,
     name: Option<String>,

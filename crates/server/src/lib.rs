@@ -1,13 +1,18 @@
 //! The server: threads, runs and assistants over HTTP, in the shapes that published clients already speak.
 //!
-//! A request goes through [`http`]: it gets a trace id, a caller with a scope, and problems that say what happened. A
-//! handler turns it into a call of the engine; [`stream`] tells what the engine writes down.
+//! A request goes through `http`: it gets a trace id, a caller with a scope, and problems that say what happened. A
+//! handler turns it into a call of the engine; `stream` tells what the engine writes down.
 
 mod access;
+mod api;
 mod app;
 mod assistants;
+mod docs;
+mod documents;
 mod health;
 mod http;
+mod library;
+mod mcp;
 mod messages;
 mod openai;
 mod runs;
@@ -17,32 +22,41 @@ mod threads;
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use tokio::net::TcpListener;
+use tower_http::catch_panic::CatchPanicLayer;
 
-pub use access::{Access, Key};
-pub use app::{Offer, Parts};
+pub use access::{Access, Claims, Issuer, Key};
+pub use app::{Check, Offer, Parts};
+pub use library::{Library, Treated, Upkeep};
 
+use api::Api;
 use app::App;
 use http::Problem;
 
 /// All routes.
 pub fn router(parts: Parts) -> Router {
     let app = App::new(parts);
-    let guarded = Router::new()
-        .merge(assistants::routes())
-        .merge(openai::routes())
-        .merge(runs::routes())
-        .merge(threads::routes())
-        .layer(from_fn_with_state(app.clone(), http::authenticate));
+    let (open, health) = Api::new().and(health::routes).into_parts();
+    let (guarded, described) = Api::new()
+        .and(assistants::routes)
+        .and(threads::routes)
+        .and(runs::routes)
+        .and(documents::routes)
+        .and(openai::routes)
+        .into_parts();
+    let guarded = guarded.merge(mcp::routes(&app)).layer(from_fn_with_state(app.clone(), http::authenticate));
     Router::new()
-        .merge(health::routes())
+        .merge(open)
+        .merge(docs::routes(api::document([described, health])))
         .merge(guarded)
         .fallback(async || Problem::not_found("there is nothing at this address; /docs shows what there is"))
         .method_not_allowed_fallback(async || Problem::not_allowed())
+        .layer(CatchPanicLayer::custom(http::panicked))
+        .layer(http::cors(&app))
         .layer(from_fn(http::finish))
         .with_state(app)
 }
 
-/// Serves until told to stop, and then lets open answers come to their next event.
+/// Serves until told to stop, and then until every answer that is open has ended. Streams end when the engine does.
 ///
 /// # Errors
 /// Fails if the listener does.

@@ -1,10 +1,25 @@
 //! Messages as LangGraph's clients know them, in both directions.
 
-use ibid_core::{Message, Role};
-use ibid_engine::Said;
+use std::sync::Arc;
+
+use ibid_core::{Message, Role, Scope, ThreadId};
+use ibid_engine::{Engine, MessageWindow, Said};
 use serde_json::{Map, Value, json};
 
 use crate::http::Problem;
+
+/// So many messages of a thread are told at most; the newest.
+const MOST: usize = 1000;
+
+/// The messages of a thread, the newest if there are very many.
+pub(crate) async fn of_thread(
+    engine: &Arc<dyn Engine>,
+    scope: &Scope,
+    thread: ThreadId,
+) -> Result<Vec<Said>, Problem> {
+    let window = MessageWindow { before: None, limit: MOST };
+    Ok(engine.messages(scope, thread, window).await?)
+}
 
 /// As it is told. What an answer rests on stands in `additional_kwargs`.
 pub(crate) fn told(said: &Said) -> Value {

@@ -1,21 +1,21 @@
-//! `ibid ask`: one turn. The answer comes on standard output as it is written, what goes on meanwhile on standard error.
+//! `ibid ask`: one turn.
 
-use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use futures_util::StreamExt;
-use ibid_core::{Message, Role, RunId, Scope, ThreadId};
-use ibid_engine::{Assistants, Engine, EngineFile, LocalEngine, MessageWindow, Stop, Turn};
-use ibid_graph::Kind;
-use serde_json::Value;
+use ibid_core::{Message, ThreadId};
+use ibid_engine::{Assistants, Engine, EngineFile, LocalEngine, MessageWindow, Turn};
 
-use super::{caller, printable, runtime, scope};
+use super::talk::{Printer, Rest};
+use super::{caller, runtime, scope};
 use crate::arguments::Ask;
 use crate::assistants::{DEFAULT, Lineup, rehearsing};
 use crate::config::Config;
 use crate::library::Library;
 use crate::rehearsal;
+
+/// The documents do not hold the answer.
+const UNANSWERED: u8 = 2;
 
 /// Asks, and prints the answer.
 pub(super) fn run(config: &Config, ask: &Ask) -> anyhow::Result<ExitCode> {
@@ -38,18 +38,27 @@ pub(super) fn run(config: &Config, ask: &Ask) -> anyhow::Result<ExitCode> {
         }
         let scope = scope().holding(ask.label.iter().cloned());
         let run = engine.submit(&scope, turn).await?.run;
-        let printer = Printer { engine: &engine, scope: &scope, ask };
-        let code = printer.follow(thread, run).await;
+        let fields = ask.format.as_deref().is_some_and(|format| format != "text");
+        let printer = Printer { engine: &engine, scope: &scope, json: ask.json, fields };
+        let heard = printer.follow(thread, run, 0).await;
         engine.close().await;
         if !ask.json {
             eprintln!("\ngo on with: ibid ask --thread {thread} \"…\"");
         }
-        code
+        match heard?.0 {
+            Rest::Asked(question) => {
+                bail!("the assistant asks {question}; answer it in `ibid chat --thread {thread}`")
+            }
+            Rest::Ended(Some(message)) if message.extra.contains_key("unanswered") => {
+                Ok(ExitCode::from(UNANSWERED))
+            }
+            Rest::Ended(_) => Ok(ExitCode::SUCCESS),
+        }
     })
 }
 
 /// Whoever answered last in a conversation answers again.
-fn assistant_of(config: &Config, thread: Option<ThreadId>) -> Option<String> {
+pub(super) fn assistant_of(config: &Config, thread: Option<ThreadId>) -> Option<String> {
     let window = MessageWindow { before: None, limit: 1 };
     let conversation = EngineFile::at(&config.engine_file()).thread(&scope(), thread?, window).ok()?;
     let answered = conversation.runs.iter().rev().find(|run| !run.assistant.is_empty());
@@ -57,7 +66,7 @@ fn assistant_of(config: &Config, thread: Option<ThreadId>) -> Option<String> {
 }
 
 /// Those who can answer. One that needs neither model nor documents is there without them.
-async fn answering(config: &Config, wanted: &str) -> anyhow::Result<Assistants> {
+pub(super) async fn answering(config: &Config, wanted: &str) -> anyhow::Result<Assistants> {
     if wanted == rehearsal::NAME {
         let only = Lineup { ready: vec![rehearsing()?], left_out: Vec::new() };
         return Ok(only.assistants());
@@ -73,158 +82,4 @@ async fn answering(config: &Config, wanted: &str) -> anyhow::Result<Assistants> 
         tracing::debug!("the assistant {name} is left out: {error:#}");
     }
     Ok(assistants)
-}
-
-struct Printer<'a> {
-    engine: &'a LocalEngine,
-    scope: &'a Scope,
-    ask: &'a Ask,
-}
-
-impl Printer<'_> {
-    async fn follow(&self, thread: ThreadId, run: RunId) -> anyhow::Result<ExitCode> {
-        let mut events = self.engine.events(self.scope, run, 0).await?;
-        let mut told = Told::default();
-        loop {
-            let event = tokio::select! {
-                event = events.next() => event,
-                _ = tokio::signal::ctrl_c() => {
-                    eprintln!("\nstopping; what there is will be kept");
-                    self.engine.stop(self.scope, run, Stop::Keep).await?;
-                    continue;
-                }
-            };
-            let Some(event) = event else { return Ok(ExitCode::SUCCESS) };
-            let event = event?;
-            if self.ask.json {
-                writeln!(std::io::stdout(), "{}", serde_json::to_string(&event)?)?;
-            }
-            match event.what.kind {
-                Kind::Asked { question } => {
-                    bail!("the assistant asks {question}, which this command cannot answer");
-                }
-                Kind::Ended { error: Some(error), .. } => bail!("the turn failed: {error}"),
-                Kind::Ended { .. } => return self.finish(thread, &told).await,
-                kind if !self.ask.json => self.tell(&mut told, event.what.step, kind)?,
-                _ => {}
-            }
-        }
-    }
-
-    fn tell(&self, told: &mut Told, step: u32, kind: Kind) -> anyhow::Result<()> {
-        match kind {
-            Kind::Status { text } => {
-                told.end_line()?;
-                eprintln!("· {}", printable(&text));
-            }
-            // Fields are printed whole, when they are complete; and so is everything that nobody watches.
-            Kind::Token { .. } if self.has_fields() || !std::io::stdout().is_terminal() => {}
-            Kind::Token { text } => told.token(step, &printable(&text))?,
-            Kind::Data { name, .. } if name == "again" => told.again()?,
-            Kind::Data { name, value } if name == "plan" && told.plan != value => {
-                told.plan = value.clone();
-                for step in value.as_array().into_iter().flatten() {
-                    let mark = if step["done"] == true { "x" } else { " " };
-                    let (number, text) = (&step["number"], step["description"].as_str().unwrap_or_default());
-                    eprintln!("  [{mark}] {number}. {}", printable(text));
-                }
-            }
-            Kind::Data { name, value } if name == "tool_call" => {
-                let name = printable(value["name"].as_str().unwrap_or_default());
-                eprintln!("  > {name} {}", printable(&value["arguments"].to_string()));
-            }
-            Kind::Data { name, value } if name == "tool_result" && value["error"].is_string() => {
-                eprintln!("  ! {}", printable(value["error"].as_str().unwrap_or_default()));
-            }
-            Kind::Retrying { error, after_ms } => {
-                told.again()?;
-                eprintln!("· {error}; again in {after_ms} ms");
-            }
-            Kind::Restarted { reason } => eprintln!("· beginning again: {reason}"),
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn has_fields(&self) -> bool {
-        self.ask.format.as_deref().is_some_and(|format| format != "text")
-    }
-
-    /// What the answer rests on, and what is wrong with it.
-    async fn finish(&self, thread: ThreadId, told: &Told) -> anyhow::Result<ExitCode> {
-        let window = MessageWindow { before: None, limit: 1 };
-        let last = self.engine.messages(self.scope, thread, window).await?.pop();
-        let Some(message) = last.map(|said| said.message).filter(|said| said.role == Role::Assistant) else {
-            eprintln!("nothing was said");
-            return Ok(ExitCode::SUCCESS);
-        };
-        let mut out = std::io::stdout().lock();
-        if self.ask.json {
-            writeln!(out, "{}", serde_json::json!({ "message": message }))?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        let text = printable(&message.text);
-        if let Some(structured) = message.extra.get("structured") {
-            writeln!(out, "{}", printable(&serde_json::to_string_pretty(structured)?))?;
-        } else if let Some(rest) = text.strip_prefix(told.text.trim_end()) {
-            writeln!(out, "{rest}")?;
-        } else {
-            // What was said in the end is not what was heard on the way: a mark was taken out.
-            writeln!(out, "\n\n{text}")?;
-        }
-        for citation in message.extra.get("citations").and_then(Value::as_array).into_iter().flatten() {
-            writeln!(out, "{}", cited(citation))?;
-        }
-        for warning in message.extra.get("warnings").and_then(Value::as_array).into_iter().flatten() {
-            writeln!(out, "! {}", printable(warning["text"].as_str().unwrap_or_default()))?;
-        }
-        Ok(ExitCode::SUCCESS)
-    }
-}
-
-/// A citation on one line.
-fn cited(citation: &Value) -> String {
-    let text = |name: &str| printable(citation[name].as_str().unwrap_or_default());
-    let page = citation["page"].as_u64().map(|page| format!(", page {page}")).unwrap_or_default();
-    let found = match citation["found"].as_str() {
-        Some("exact") => "quoted exactly",
-        Some("fuzzy") => "quoted with small differences",
-        Some("not_found") => "NOT FOUND on the page",
-        _ => "not quoted; the nearest words",
-    };
-    format!("[{}] {}{page}, {found}: {}", citation["source"], text("title"), text("snippet"))
-}
-
-/// What was printed of the answer.
-#[derive(Default)]
-struct Told {
-    step: u32,
-    text: String,
-    plan: Value,
-}
-
-impl Told {
-    fn token(&mut self, step: u32, text: &str) -> std::io::Result<()> {
-        if step != self.step && !self.text.is_empty() {
-            self.again()?;
-        }
-        self.step = step;
-        self.text.push_str(text);
-        write!(std::io::stdout(), "{text}")?;
-        std::io::stdout().flush()
-    }
-
-    /// What was said so far is said anew.
-    fn again(&mut self) -> std::io::Result<()> {
-        self.end_line()?;
-        self.text.clear();
-        Ok(())
-    }
-
-    fn end_line(&self) -> std::io::Result<()> {
-        if !self.text.is_empty() {
-            writeln!(std::io::stdout())?;
-        }
-        Ok(())
-    }
 }

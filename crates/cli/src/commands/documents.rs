@@ -6,12 +6,12 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use ibid_core::{Label, Scope};
 use ibid_engine::{EngineFile, Error};
-use ibid_knowledge::{Document, Store};
+use ibid_knowledge::{Document, Job, Store};
 
 use super::{confirmed, printable, runtime, scope};
 use crate::arguments::Documents;
 use crate::config::Config;
-use crate::library::{self, thread_of};
+use crate::library;
 
 /// Runs one of the commands about documents.
 pub(super) fn run(config: &Config, command: &Documents) -> anyhow::Result<ExitCode> {
@@ -50,7 +50,7 @@ fn forget_load(config: &Config, document: &Document) -> anyhow::Result<()> {
     if !file.is_file() {
         return Ok(());
     }
-    match EngineFile::at(&file).delete_thread(&scope(), thread_of(&document.id)) {
+    match EngineFile::at(&file).delete_thread(&scope(), Job::thread(&document.id)) {
         Ok(()) | Err(Error::UnknownThread(_)) => Ok(()),
         Err(error) => Err(error).context("it cannot be deleted while documents are being loaded"),
     }

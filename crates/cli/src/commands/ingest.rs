@@ -12,19 +12,19 @@ use ibid_core::model::Caller;
 use ibid_core::{Corpus, Message, RunId};
 use ibid_engine::{Assistant, Engine, LocalEngine, MessageWindow, Stop, Turn};
 use ibid_graph::Kind;
-use ibid_knowledge::{ChunkSize, Ingestion, Job, Outcome, Settings, Store, Summary};
+use ibid_knowledge::{Ingestion, Job, Outcome, Settings, Store, Summary};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::sync::watch;
 
 use super::{printable, runtime, scope};
 use crate::arguments::Ingest;
-use crate::config::{Config, IngestConfig};
-use crate::library::{Library, thread_of};
+use crate::config::Config;
+use crate::library::Library;
 
 /// The name of the program that loads.
-const PROGRAM: &str = "ingestion";
+pub(super) const PROGRAM: &str = "ingestion";
 /// Where documents go that nobody says otherwise of.
-const CORPUS: &str = "documents";
+pub(super) const CORPUS: &str = "documents";
 /// After so many documents the indexes are brought up to date.
 const BETWEEN_UPKEEP: usize = 64;
 /// How a program ends that was interrupted.
@@ -243,7 +243,7 @@ impl Loader<'_> {
 
     async fn submit(&self, job: &Job) -> anyhow::Result<RunId> {
         let message = Message::user(serde_json::to_string(job)?);
-        let turn = Turn::new(thread_of(&job.document()), PROGRAM, message);
+        let turn = Turn::new(Job::thread(&job.document()), PROGRAM, message);
         Ok(self.engine.submit(&scope(), turn).await?.run)
     }
 
@@ -298,14 +298,14 @@ impl Loader<'_> {
     /// The last message of a document's thread.
     async fn last_word(&self, job: &Job) -> anyhow::Result<Option<String>> {
         let window = MessageWindow { before: None, limit: 1 };
-        let said = self.engine.messages(&scope(), thread_of(&job.document()), window).await?;
+        let said = self.engine.messages(&scope(), Job::thread(&job.document()), window).await?;
         Ok(said.into_iter().next_back().map(|said| said.message.text))
     }
 
     /// The run of an interrupted command that loads the same in the same way: it goes on. One that loads
     /// something else under this name is stopped, since it would come after what is asked for now.
     async fn unfinished(&self, job: &Job) -> anyhow::Result<Option<RunId>> {
-        let thread = thread_of(&job.document());
+        let thread = Job::thread(&job.document());
         let runs = self.engine.runs(&scope(), thread).await.unwrap_or_default();
         let Some(run) = runs.iter().rev().find(|run| !run.status.is_final()) else { return Ok(None) };
         let asked = self.last_word(job).await?.and_then(|text| serde_json::from_str::<Job>(&text).ok());
@@ -332,14 +332,15 @@ impl Loader<'_> {
             source: if known.is_some() { place.clone() } else { key.clone() },
             version: None,
             settings: Settings {
-                kind: self.ingest.kind.clone().unwrap_or_else(|| IngestConfig::kind_by(self.types, name)),
                 title: self.ingest.title.clone(),
                 language: self.ingest.language.clone(),
                 labels: self.ingest.label.iter().cloned().collect(),
-                size: ChunkSize { characters: config.chunk_characters, overlap: config.chunk_overlap },
-                least_characters: config.least_characters,
+                ..config.treated(name, self.types)
             },
         };
+        if let Some(kind) = &self.ingest.kind {
+            job.settings.kind.clone_from(kind);
+        }
         if let Some(known) = known {
             let settings = &mut job.settings;
             settings.kind.clone_from(&known.kind);

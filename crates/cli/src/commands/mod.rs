@@ -2,15 +2,18 @@
 
 mod ask;
 mod assistants;
+mod chat;
 mod config;
 mod doctor;
 mod documents;
 mod fsck;
 mod graph;
 mod ingest;
+mod keys;
 mod models;
 mod search;
 mod serve;
+mod talk;
 mod threads;
 
 use std::io::{BufRead, IsTerminal, Write};
@@ -29,6 +32,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let global = &arguments.global;
     match arguments.command {
         Command::Serve(serve) => serve::run(&load(global)?.config, &serve),
+        Command::Keys(command) => keys::run(&command),
+        Command::Chat(chat) => chat::run(&load(global)?.config, &chat),
         Command::Ask(ask) => ask::run(&load(global)?.config, &ask),
         Command::Assistants(command) => assistants::run(&load(global)?.config, &command),
         Command::Graph { name } => graph::run(&load(global)?.config, name.as_deref()),

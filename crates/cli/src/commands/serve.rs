@@ -3,24 +3,36 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
-use ibid_core::Scope;
-use ibid_engine::LocalEngine;
-use ibid_server::{Access, Key, Offer, Parts};
+use futures_util::future::BoxFuture;
+use ibid_assistants::Definition;
+use ibid_core::evidence::DocumentId;
+use ibid_core::{Corpus, Scope};
+use ibid_egress::{Egress, Host, Limits, Rules};
+use ibid_engine::{Assistant, Engine, LocalEngine, LocalSettings, ThreadFilter};
+use ibid_server::{Access, Check, Claims, Issuer, Key, Offer, Parts};
 use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use url::Url;
 
+use super::ingest::{CORPUS, PROGRAM};
 use super::{caller, runtime, scope};
 use crate::arguments::Serve;
 use crate::assistants::Lineup;
-use crate::config::{Config, KeyConfig};
+use crate::config::{Config, KeyConfig, ServeConfig};
 use crate::library::Library;
+
+/// So long turns may take to come to the end of the step that they are at.
+const GRACE: Duration = Duration::from_secs(20);
 
 /// Serves until told to stop.
 pub(super) fn run(config: &Config, serve: &Serve) -> anyhow::Result<ExitCode> {
     let address = serve.address.unwrap_or(config.serve.address);
     let access = access(config)?;
-    if config.serve.keys.is_empty() && !address.ip().is_loopback() {
+    if is_open(config) && !address.ip().is_loopback() {
         bail!(
             "{address} can be reached by others, and no key is configured: make one with `ibid keys new NAME`, or \
              listen on 127.0.0.1"
@@ -32,24 +44,120 @@ pub(super) fn run(config: &Config, serve: &Serve) -> anyhow::Result<ExitCode> {
         let engine = LocalEngine::open(&config.engine_file(), lineup.assistants(), config.engine_settings())
             .await
             .context("conversations cannot be kept, so nothing is served")?;
+        let loads = loads(config, &library, &lineup).await?;
         let listener =
             TcpListener::bind(address).await.with_context(|| format!("{address} cannot be listened on"))?;
+        if let Some((provider, model)) = library.parts.chat_in_use() {
+            eprintln!("no model is configured; {model} of {provider} was found and answers");
+        }
         say(&lineup, &format!("http://{}", listener.local_addr()?));
+        let checks = checks(&engine, &loads.engine, &library);
         let router = ibid_server::router(Parts {
             engine: Arc::new(engine.clone()),
+            library: loads.library,
             assistants: offers(lineup),
             access,
+            checks,
         });
-        ibid_server::serve(listener, router, stopped()).await?;
-        engine.close().await;
+        let stop = CancellationToken::new();
+        let serving = ibid_server::serve(listener, router, stop.clone().cancelled_owned());
+        let resting = async {
+            stopped().await;
+            stop.cancel();
+            tokio::join!(engine.rest(GRACE), loads.engine.rest(GRACE));
+        };
+        let (served, ()) = tokio::join!(serving, resting);
+        served?;
         Ok(ExitCode::SUCCESS)
     })
 }
 
+/// What loads documents while the server runs.
+struct Loads {
+    library: ibid_server::Library,
+    engine: LocalEngine,
+}
+
+async fn loads(config: &Config, library: &Library<'_>, lineup: &Lineup) -> anyhow::Result<Loads> {
+    let definitions: Vec<Definition> = lineup.ready.iter().map(|ready| ready.definition.clone()).collect();
+    let named = definitions.iter().flat_map(|definition| &definition.documents);
+    let ingestion = library.ingestion(named.map(|document| document.url.as_str()))?;
+    let program = [(PROGRAM.to_owned(), Assistant::new(ingestion.program()?))].into_iter().collect();
+    let settings = LocalSettings { at_once: Some(config.ingest.at_once), ..config.engine_settings() };
+    let engine = LocalEngine::open(&config.ingestion_file(), program, settings)
+        .await
+        .context("documents cannot be loaded durably, so nothing is served")?;
+    let ingest = config.ingest.clone();
+    let treated = move |source: &str, corpus: &Corpus| {
+        let name = source.rsplit('/').next().unwrap_or(source);
+        // An assistant that answers from the corpus may know what its files are.
+        let own = definitions.iter().find(|known| known.corpora.contains(corpus) && !known.types.is_empty());
+        ingest.treated(name, own.map_or(&ingest.types, |known| &known.types))
+    };
+    let library = ibid_server::Library {
+        store: library.store.clone(),
+        ingestion,
+        loads: Arc::new(engine.clone()),
+        program: PROGRAM.to_owned(),
+        index: Arc::new(library.search()?),
+        corpus: CORPUS.parse()?,
+        treated: Box::new(treated),
+        largest: config.ingest.largest_mb << 20,
+        upkeep: Arc::default(),
+    };
+    Ok(Loads { library, engine })
+}
+
+/// What must work for the server to be ready.
+fn checks(turns: &LocalEngine, loads: &LocalEngine, library: &Library<'_>) -> Vec<Check> {
+    let engine = |name: &str, engine: &LocalEngine| {
+        let engine = engine.clone();
+        check(name, move || {
+            let engine = engine.clone();
+            async move { engine.count_threads(&scope(), ThreadFilter::default()).await.map(drop) }
+        })
+    };
+    let store = library.store.clone();
+    let store = check("store", move || {
+        let store = store.clone();
+        async move { store.document(&scope(), &DocumentId(String::new())).await.map(drop) }
+    });
+    let models = library.parts.providers().map(|provider| {
+        let provider = provider.clone();
+        check(&format!("models of {}", provider.name()), move || {
+            let provider = provider.clone();
+            async move { provider.models().await.map(drop) }
+        })
+    });
+    [engine("turns", turns), engine("loads", loads), store].into_iter().chain(models).collect()
+}
+
+fn check<F, E>(name: &str, look: impl Fn() -> F + Send + Sync + 'static) -> Check
+where
+    F: Future<Output = Result<(), E>> + Send + 'static,
+    E: std::error::Error,
+{
+    let look = move || {
+        let looking = look();
+        let looked: BoxFuture<'static, Result<(), String>> =
+            Box::pin(async move { looking.await.map_err(|error| error.to_string()) });
+        looked
+    };
+    Check { name: name.to_owned(), look: Box::new(look) }
+}
+
+/// Waits until somebody wants the server to end: with Ctrl-C, or as systems end their services.
 async fn stopped() {
-    // Without a signal to wait for, it is served until the process is ended.
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
+    let terminated = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut signal) => drop(signal.recv().await),
+            // Without a signal to wait for, it is served until the process is ended.
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        () = terminated => {}
     }
     eprintln!("stopping; turns that are under way go on with the next start");
 }
@@ -74,12 +182,33 @@ fn say(lineup: &Lineup, url: &str) {
 
 /// Who may use the server.
 fn access(config: &Config) -> anyhow::Result<Access> {
-    if config.serve.keys.is_empty() {
-        return Ok(Access::open(scope()));
-    }
+    let ServeConfig { origins, per_minute, oidc, .. } = &config.serve;
+    let access = match is_open(config) {
+        true => Access::open(scope()),
+        false => keys(config)?,
+    };
+    let access = access.for_pages_of(origins.clone()).at_most(*per_minute);
+    let Some(url) = &oidc.issuer else { return Ok(access) };
+    let address = Url::parse(url).context("in `serve.oidc.issuer`")?;
+    let egress = Egress::new(Rules::public().and([Host::of(&address)?]), Limits::default())?;
+    let claims = Claims {
+        tenant: oidc.tenant_claim.clone(),
+        corpora: oidc.corpora_claim.clone(),
+        labels: oidc.labels_claim.clone(),
+    };
+    let issuer = Issuer { url: url.clone(), audience: oidc.audience.clone(), claims, egress };
+    Ok(access.and_tokens_of(issuer))
+}
+
+/// Whether whoever is on this machine may use the server without a key.
+fn is_open(config: &Config) -> bool {
+    config.serve.keys.is_empty() && config.serve.oidc.issuer.is_none()
+}
+
+fn keys(config: &Config) -> anyhow::Result<Access> {
     let keys = config.serve.keys.iter().map(|(name, key)| {
         let hash = hash_of(&key.sha256).with_context(|| format!("in `serve.keys.{name}.sha256`"))?;
-        anyhow::Ok(Key { name: name.clone(), hash, scope: scope_of(key) })
+        anyhow::Ok(Key { name: name.clone(), hash, scope: scope_of(key), per_minute: key.per_minute })
     });
     Ok(Access::keys(keys.collect::<anyhow::Result<Vec<_>>>()?))
 }

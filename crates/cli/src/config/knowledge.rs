@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use ibid_knowledge::ChunkSize;
+use ibid_knowledge::{ChunkSize, Settings};
 use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -107,8 +107,18 @@ fn types<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
 }
 
 impl IngestConfig {
+    /// How a file is treated, by its name and a table of types.
+    pub(crate) fn treated(&self, name: &str, types: &[String]) -> Settings {
+        Settings {
+            kind: Self::kind_by(types, name),
+            size: ChunkSize { characters: self.chunk_characters, overlap: self.chunk_overlap },
+            least_characters: self.least_characters,
+            ..Settings::default()
+        }
+    }
+
     /// The type of a document, by its file name and a table.
-    pub(crate) fn kind_by(types: &[String], name: &str) -> String {
+    fn kind_by(types: &[String], name: &str) -> String {
         let name = name.to_lowercase();
         let rows = types.iter().filter_map(|row| row.split_once('='));
         let fits = |words: &str| words.split_whitespace().any(|word| name.contains(&word.to_lowercase()));

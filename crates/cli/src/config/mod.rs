@@ -17,14 +17,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use duration::Span;
-pub(crate) use knowledge::IngestConfig;
-use knowledge::StoreConfig;
+use knowledge::{IngestConfig, StoreConfig};
 pub(crate) use layers::{Loaded, load};
 use models::{BudgetConfig, EmbeddingConfig, OnnxConfig, PullConfig, RerankConfig};
-pub(crate) use models::{KNOWN, ModelConfig, ProviderConfig};
+pub(crate) use models::{HERE, KNOWN, ModelConfig, ProviderConfig};
 pub(crate) use reference::reference;
-pub(crate) use serve::KeyConfig;
-use serve::ServeConfig;
+pub(crate) use serve::{KeyConfig, ServeConfig};
 use tools::ToolsConfig;
 
 /// Everything that can be set. Each field says what it is for; the reference is made from this.
@@ -127,6 +125,7 @@ impl Config {
             retention: self.engine.retention.0,
             stop_grace: self.engine.stop_grace.0,
             event_delay: self.engine.event_delay.0,
+            at_once: None,
         }
     }
 }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Span;
 
-/// One provider account. Those that ibid knows by name need no entry: openai, groq, mistral, deepseek, openrouter
-/// and ollama.
+/// One provider account. Those that ibid knows by name need no entry: openai, groq, mistral, deepseek, openrouter,
+/// ollama, llamacpp, vllm and lmstudio.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ProviderConfig {
@@ -233,7 +233,7 @@ pub(crate) struct Known {
 }
 
 /// The providers that need no entry.
-pub(crate) const KNOWN: [Known; 6] = [
+pub(crate) const KNOWN: [Known; 9] = [
     Known { name: "openai", base_url: "https://api.openai.com/v1", key_env: Some("OPENAI_API_KEY") },
     Known { name: "groq", base_url: "https://api.groq.com/openai/v1", key_env: Some("GROQ_API_KEY") },
     Known { name: "mistral", base_url: "https://api.mistral.ai/v1", key_env: Some("MISTRAL_API_KEY") },
@@ -244,4 +244,10 @@ pub(crate) const KNOWN: [Known; 6] = [
         key_env: Some("OPENROUTER_API_KEY"),
     },
     Known { name: "ollama", base_url: "http://127.0.0.1:11434/v1", key_env: None },
+    Known { name: "llamacpp", base_url: "http://127.0.0.1:8080/v1", key_env: None },
+    Known { name: "vllm", base_url: "http://127.0.0.1:8000/v1", key_env: None },
+    Known { name: "lmstudio", base_url: "http://127.0.0.1:1234/v1", key_env: None },
 ];
+
+/// The known providers that run on a machine of one's own, in the order in which they are looked for.
+pub(crate) const HERE: [&str; 4] = ["ollama", "llamacpp", "vllm", "lmstudio"];

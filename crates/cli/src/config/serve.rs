@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
 
 use ibid_core::{Corpus, Label, Tenant};
 use schemars::JsonSchema;
@@ -16,11 +17,23 @@ pub(crate) struct ServeConfig {
     pub(crate) address: SocketAddr,
     /// Who may use it, by a name of your own; `ibid keys new` makes a key. Without any, whoever is on this machine.
     pub(crate) keys: BTreeMap<String, KeyConfig>,
+    /// Who else may use it: holders of an issuer's tokens.
+    pub(crate) oidc: OidcConfig,
+    /// The origins whose pages may use it in a browser, such as `https://desk.example`.
+    pub(crate) origins: Vec<String>,
+    /// How many requests each caller may make in a minute. Without it, they are not limited.
+    pub(crate) per_minute: Option<NonZeroU32>,
 }
 
 impl Default for ServeConfig {
     fn default() -> Self {
-        Self { address: SocketAddr::from((Ipv4Addr::LOCALHOST, 8123)), keys: BTreeMap::new() }
+        Self {
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 8123)),
+            keys: BTreeMap::new(),
+            oidc: OidcConfig::default(),
+            origins: Vec::new(),
+            per_minute: None,
+        }
     }
 }
 
@@ -39,10 +52,46 @@ pub(crate) struct KeyConfig {
     /// With permission to see what has one of these labels.
     #[schemars(with = "Vec<String>")]
     pub(crate) labels: Vec<Label>,
+    /// How many requests its holder may make in a minute, instead of `serve.per_minute`.
+    pub(crate) per_minute: Option<NonZeroU32>,
 }
 
 impl Default for KeyConfig {
     fn default() -> Self {
-        Self { sha256: String::new(), tenant: Tenant::local(), corpora: Vec::new(), labels: Vec::new() }
+        Self {
+            sha256: String::new(),
+            tenant: Tenant::local(),
+            corpora: Vec::new(),
+            labels: Vec::new(),
+            per_minute: None,
+        }
+    }
+}
+
+/// An issuer of tokens, by OpenID Connect.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct OidcConfig {
+    /// Its address. Without it, there are no tokens.
+    pub(crate) issuer: Option<String>,
+    /// For whom its tokens must be.
+    pub(crate) audience: String,
+    /// The claim that names the tenant.
+    pub(crate) tenant_claim: String,
+    /// The claim that lists the corpora; a token without it sees all of the tenant's.
+    pub(crate) corpora_claim: String,
+    /// The claim that lists the labels.
+    pub(crate) labels_claim: String,
+}
+
+impl Default for OidcConfig {
+    fn default() -> Self {
+        Self {
+            issuer: None,
+            audience: "ibid".to_owned(),
+            tenant_claim: "tenant".to_owned(),
+            corpora_claim: "corpora".to_owned(),
+            labels_claim: "labels".to_owned(),
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! Assistants as a person uses them: made, checked, asked.
 
+use std::io::Write;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 use ibid_testkit::{Reply, Script, ScriptedServer, Seen, shared_data};
@@ -142,4 +144,31 @@ fn an_assistant_is_made_and_what_is_wrong_with_it_is_said() {
     assert!(said.contains("there is no tool `search_documnts`"), "{said}");
     assert!(said.contains("it uses `evidence`; it may use persona, format"), "{said}");
     refused(&run(folder, &["assistants", "check", "nobody"]), 1, "there is no assistant `nobody`");
+}
+
+#[test]
+fn a_conversation_in_the_terminal_answers_asks_and_is_exported() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let mut child = ibid(folder, &["chat", "--thread", THREAD, "rehearsal"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let typed = "How much is it?\n?\nthis instead\n/sources\n/export talk.md\n/nonsense\n/quit\n";
+    child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = printed(&output);
+    assert!(
+        said.contains("How much is it?\n") && said.contains("What shall I repeat?\nthis instead\n"),
+        "{said}"
+    );
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("there is no /nonsense") && told.contains(&format!("--thread {THREAD}")), "{told}");
+    let exported = std::fs::read_to_string(folder.join("talk.md")).unwrap();
+    assert!(
+        exported.contains("**You:** How much is it?\n") && exported.contains("**Assistant:** this instead\n"),
+        "{exported}"
+    );
 }

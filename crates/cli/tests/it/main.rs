@@ -127,7 +127,7 @@ fn the_configuration_is_checked_and_shown_with_its_sources() {
     assert_eq!(doctor.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&doctor.stdout).contains("WRONG  configuration"));
     refused(&run(folder, &["--config", "missing.toml", "threads", "list"]), 1, "cannot read missing.toml");
-    refused(&run(folder, &["threads", "show", "nonsense"]), 2, "is not an id");
+    refused(&run(folder, &["threads", "show", "nonsense"]), 64, "is not an id");
 }
 
 #[test]

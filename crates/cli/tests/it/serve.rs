@@ -72,21 +72,114 @@ async fn stage() -> (tempfile::TempDir, ScriptedServer) {
     (folder, server)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn langgraphs_python_client_can_do_everything() {
+/// Runs a program of a published client against a server with a document and a model.
+async fn against_a_server(program: &str) {
     let (folder, _model) = stage().await;
     let serving = Serving::start(folder.path());
-    let mut python = Command::new(RealModels::find().path("clients/bin/python"));
-    python.arg(clients("langgraph_client.py")).args([&serving.url, "trade-compliance"]);
-    passes(python);
+    let models = RealModels::find();
+    let mut command = if program.ends_with(".mjs") {
+        let mut node = Command::new("node");
+        node.current_dir(models.path("clients-js"));
+        node
+    } else {
+        Command::new(models.path("clients/bin/python"))
+    };
+    command.arg(clients(program)).args([&serving.url, "trade-compliance"]);
+    passes(command);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn langgraphs_python_client_can_do_everything() {
+    against_a_server("langgraph_client.py").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn langgraphs_javascript_client_can_do_everything() {
-    let (folder, _model) = stage().await;
+    against_a_server("langgraph_client.mjs").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn openais_python_client_can_do_everything() {
+    against_a_server("openai_client.py").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn openais_javascript_client_can_do_everything() {
+    against_a_server("openai_client.mjs").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_client_of_the_model_context_protocol_can_do_everything() {
+    against_a_server("mcp_client.py").await;
+}
+
+#[test]
+fn documents_are_uploaded_followed_shown_and_deleted() {
+    let folder = folder();
     let serving = Serving::start(folder.path());
-    let mut node = Command::new("node");
-    node.current_dir(RealModels::find().path("clients-js"));
-    node.arg(clients("langgraph_client.mjs")).args([&serving.url, "trade-compliance"]);
-    passes(node);
+    let mut command = Command::new(RealModels::find().path("clients/bin/python"));
+    command.arg(clients("documents_client.py")).args([&serving.url, &sample()]);
+    passes(command);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_cut_off_and_comes_back_hears_exactly_the_rest_also_after_kills() {
+    let (folder, _model) = stage().await;
+    let mut command = Command::new(RealModels::find().path("clients/bin/python"));
+    command.arg(clients("disturbed.py")).arg(env!("CARGO_BIN_EXE_ibid")).arg(folder.path());
+    // Runs, how often each is cut off, and how often the server is killed.
+    command.args(["trade-compliance", "24", "9", "4"]);
+    passes(command);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_tenants_do_not_reach_each_other() {
+    let (folder, _model) = stage().await;
+    let mut keys = Vec::new();
+    for name in ["ana", "eva"] {
+        let made = run(folder.path(), &["keys", "new", name, "--tenant", name]);
+        let (key, config) = (printed(&made), String::from_utf8_lossy(&made.stderr).into_owned());
+        let config = &config[config.find('[').unwrap()..];
+        let file = folder.path().join("ibid.toml");
+        let before = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(file, format!("{before}{config}")).unwrap();
+        keys.push(key.trim().to_owned());
+    }
+    let serving = Serving::start(folder.path());
+    let mut command = Command::new(RealModels::find().path("clients/bin/python"));
+    command.arg(clients("tenants.py")).args([&serving.url, "trade-compliance"]).args(&keys);
+    passes(command);
+}
+
+#[test]
+fn malformed_requests_are_refused_and_break_nothing() {
+    let folder = folder();
+    let serving = Serving::start(folder.path());
+    let count = std::env::var("IBID_MALFORMED").unwrap_or_else(|_| "10000".to_owned());
+    let mut command = Command::new(RealModels::find().path("clients/bin/python"));
+    command.arg(clients("malformed.py")).args([serving.url.trim_start_matches("http://"), &count]);
+    passes(command);
+}
+
+#[test]
+fn the_api_describes_itself() {
+    let folder = folder();
+    let serving = Serving::start(folder.path());
+    let python = "import sys, urllib.request, json; print(json.dumps(json.load(urllib.request.urlopen(sys.argv[1])), indent=1))";
+    let mut command = Command::new(RealModels::find().python());
+    command.args(["-c", python, &format!("{}/openapi.json", serving.url)]);
+    insta::assert_snapshot!("openapi", printed(&command.output().unwrap()));
+}
+
+#[test]
+fn whatever_the_description_allows_is_answered_without_a_failure() {
+    let folder = folder();
+    let serving = Serving::start(folder.path());
+    let mut command = Command::new(RealModels::find().path("clients/bin/st"));
+    command.current_dir(folder.path()).args(["run", &format!("{}/openapi.json", serving.url)]);
+    command.args(["--checks", "not_a_server_error", "--phases", "examples,fuzzing", "--max-examples", "10"]);
+    command.args(["--request-timeout", "5", "--generation-deterministic", "--no-color"]);
+    // A stream that waits for a load that never ends is no failure.
+    command.args(["--exclude-path-regex", "/mcp"]);
+    passes(command);
 }

@@ -94,6 +94,7 @@ async fn tenants_do_not_see_each_other(subject: &dyn Subject) {
     assert!(matches!(play.engine.fork(&other, run, 0).await, Err(Error::UnknownRun(_))));
     assert!(matches!(play.engine.delete_thread(&other, thread).await, Err(Error::UnknownThread(_))));
     assert!(matches!(play.engine.delete_run(&other, run).await, Err(Error::UnknownRun(_))));
+    assert!(matches!(play.engine.feedback(&other, run).await, Err(Error::UnknownRun(_))));
     let begun = play.engine.begin_thread(&other, thread, Map::new()).await;
     assert!(matches!(begun, Err(Error::UnknownThread(_))), "got {begun:?}");
     assert!(matches!(

@@ -4,7 +4,9 @@ use ibid_core::{Message, ThreadId};
 use serde_json::{Map, Value, json};
 
 use super::{Play, Subject};
-use crate::{Error, RunStatus, Stop, ThreadField, ThreadFilter, ThreadOrder, ThreadPage, ThreadStatus};
+use crate::{
+    Error, Feedback, RunStatus, Stop, ThreadField, ThreadFilter, ThreadOrder, ThreadPage, ThreadStatus,
+};
 
 pub(super) async fn check(subject: &dyn Subject) {
     a_thread_can_begin_without_a_turn(subject).await;
@@ -137,6 +139,9 @@ async fn a_deleted_run_leaves_what_it_said(subject: &dyn Subject) {
     assert!(matches!(early, Err(Error::Busy(_))), "got {early:?}");
     play.stage.let_one_go_on();
     play.ended(run).await;
+    let good = Feedback { score: 1, comment: "just right".to_owned(), created: std::time::UNIX_EPOCH };
+    play.engine.add_feedback(&play.scope, run, good.clone()).await.expect("it can be kept");
+    assert_eq!(play.engine.feedback(&play.scope, run).await.expect("it is kept"), [good]);
     play.engine.delete_run(&play.scope, run).await.expect("it can be deleted");
     assert!(matches!(play.engine.run(&play.scope, run).await, Err(Error::UnknownRun(_))));
     assert_eq!(play.conversation().await, ["wait", "heard wait"]);

@@ -9,6 +9,7 @@ use ibid_graph::{
 };
 use serde_json::Value;
 
+use super::rest::Rest;
 use crate::store::{Batch, RunLog, Writer};
 
 /// What is written down of one run, and where the rest goes.
@@ -19,6 +20,7 @@ pub(super) struct LocalJournal {
     attempts: BTreeMap<u32, u32>,
     answer: Option<(u32, Value)>,
     unsettled: Option<Unsettled>,
+    rest: Arc<Rest>,
 }
 
 /// The last step, finished but not yet written down.
@@ -30,8 +32,8 @@ pub(super) struct Unsettled {
 
 impl LocalJournal {
     /// The journal of a run that has `records`.
-    pub(super) fn new(writer: Writer, log: Arc<RunLog>, records: Vec<Record>) -> Self {
-        Self { writer, log, records, attempts: BTreeMap::new(), answer: None, unsettled: None }
+    pub(super) fn new(writer: Writer, log: Arc<RunLog>, records: Vec<Record>, rest: Arc<Rest>) -> Self {
+        Self { writer, log, records, attempts: BTreeMap::new(), answer: None, unsettled: None, rest }
     }
 
     /// Goes on counting after the attempts that earlier processes made.
@@ -71,12 +73,17 @@ impl Journal for LocalJournal {
             return Ok(Taken::Recorded(record.clone()));
         }
         self.settle().await?;
+        let working = self.rest.begin().await;
         let made = self.attempts.get(&step.number).copied().unwrap_or_default();
         let performed = perform(Attempts::after(made)).await?;
         let record = Record::of(step, &performed.change)
             .map_err(|error| StepError::Record { node: step.node.to_string(), error })?;
         let finished = StepEvent { step: step.number, attempt: performed.attempt, kind: Kind::Finished };
         self.unsettled = Some(Unsettled { record, finished });
+        if self.rest.is_asked() {
+            self.settle().await?;
+        }
+        drop(working);
         Ok(Taken::Performed(performed))
     }
 
@@ -187,7 +194,7 @@ mod tests {
                     tokio::time::sleep(Duration::from_millis(2)).await;
                 }
             });
-            let mut journal = LocalJournal::new(self.writer.clone(), log.clone(), records);
+            let mut journal = LocalJournal::new(self.writer.clone(), log.clone(), records, Arc::default());
             journal.count_attempts(attempts);
             if let Some((step, answer)) = self.answers.lock().unwrap().get(&key) {
                 journal.take_answer(*step, answer.clone());

@@ -8,6 +8,7 @@ mod file;
 mod journal;
 mod live;
 mod reading;
+mod rest;
 mod spending;
 mod submit;
 mod sweep;
@@ -25,6 +26,7 @@ use ibid_core::{Message, RunId, Scope, ThreadId};
 use ibid_graph::{Host, Record};
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -33,9 +35,12 @@ pub use file::{Conversation, EngineFile, FileReport, Held};
 
 use crate::engine::{Engine, EventStream};
 use crate::error::Error;
-use crate::nouns::{MessageWindow, Run, Said, Stop, Submitted, Thread, ThreadFilter, ThreadPage, Turn};
+use crate::nouns::{
+    Feedback, MessageWindow, Run, Said, Stop, Submitted, Thread, ThreadFilter, ThreadPage, Turn,
+};
 use crate::store::{self, Lock, Readers, StoreError, Unwritten, Writer};
 use live::Live;
+use rest::Rest;
 
 /// How a local engine behaves.
 #[derive(Debug, Clone)]
@@ -46,6 +51,8 @@ pub struct LocalSettings {
     pub stop_grace: Duration,
     /// How long an event may wait for others before it is written and told.
     pub event_delay: Duration,
+    /// How many turns are worked on at once; none means all that there are. The others wait, and are safe.
+    pub at_once: Option<usize>,
 }
 
 impl Default for LocalSettings {
@@ -54,6 +61,7 @@ impl Default for LocalSettings {
             retention: Duration::from_secs(24 * 60 * 60),
             stop_grace: Host::GRACE,
             event_delay: Duration::from_millis(10),
+            at_once: None,
         }
     }
 }
@@ -74,6 +82,9 @@ struct Inner {
     halt: CancellationToken,
     tasks: TaskTracker,
     runtime: Handle,
+    /// One for each turn that may be worked on at once.
+    places: Option<Arc<Semaphore>>,
+    rest: Arc<Rest>,
 }
 
 impl LocalEngine {
@@ -87,6 +98,7 @@ impl LocalEngine {
         let connection = store::open_for_writing(path)?;
         let spawn = |source| StoreError::Open { path: path.to_owned(), source };
         let (writer, thread) = Writer::start(connection).map_err(spawn)?;
+        let places = settings.at_once.map(|most| Arc::new(Semaphore::new(most.max(1))));
         let engine = Self(Arc::new(Inner {
             settings,
             assistants,
@@ -99,6 +111,8 @@ impl LocalEngine {
             halt: CancellationToken::new(),
             tasks: TaskTracker::new(),
             runtime: Handle::current(),
+            places,
+            rest: Arc::default(),
         }));
         engine.spawn(engine.clone().write_events());
         engine.spawn(engine.clone().sweep_now_and_then());
@@ -123,6 +137,12 @@ impl LocalEngine {
             let _ = tokio::task::spawn_blocking(|| thread.join()).await;
         }
         self.0.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// Lets every turn come to the end of the step that it is at, for at most so long, and closes.
+    pub async fn rest(&self, most: Duration) {
+        self.0.rest.wait(most).await;
+        self.close().await;
     }
 
     /// Who can answer.
@@ -204,6 +224,17 @@ impl Engine for LocalEngine {
 
     async fn delete_run(&self, scope: &Scope, run: RunId) -> Result<(), Error> {
         self.delete_ended_run(scope.clone(), run).await
+    }
+
+    async fn add_feedback(&self, scope: &Scope, run: RunId, feedback: Feedback) -> Result<(), Error> {
+        let key = self.find_run(scope, run).await?.key;
+        let add = move |connection: &_| store::add_feedback(connection, key, &feedback);
+        Ok(self.writer()?.write(store::Batch::default(), add).await?)
+    }
+
+    async fn feedback(&self, scope: &Scope, run: RunId) -> Result<Vec<Feedback>, Error> {
+        let key = self.find_run(scope, run).await?.key;
+        Ok(self.0.readers.read(move |connection| store::read_feedback(connection, key)).await?)
     }
 
     async fn begin_thread(

@@ -10,6 +10,7 @@ use ibid_core::{Message, TurnInput};
 use ibid_graph::{
     Course, Ending, Host, Kind, RunError, StepError, StepEvent, Version, WalkError, run_unsettled,
 };
+use tokio::sync::OwnedSemaphorePermit;
 use tracing::Instrument;
 
 use super::journal::LocalJournal;
@@ -34,7 +35,14 @@ impl LocalEngine {
         }
     }
 
+    /// Waits until few enough others are worked on. A turn that is stopped does not wait.
+    async fn place(&self, live: &LiveRun) -> Option<OwnedSemaphorePermit> {
+        let places = self.0.places.clone()?;
+        live.cancel.run_until_cancelled(places.acquire_owned()).await?.ok()
+    }
+
     async fn work(self, mut turn: Started, live: LiveRun) {
+        let _place = self.place(&live).await;
         let mut pause = Duration::from_secs(1);
         loop {
             let worked = match self.run_turn(&mut turn, &live).await {
@@ -100,7 +108,8 @@ impl LocalEngine {
                     messages: std::mem::take(messages),
                     options: std::mem::take(options),
                 };
-                let journal = LocalJournal::new(self.writer()?, live.log.clone(), Vec::new());
+                let journal =
+                    LocalJournal::new(self.writer()?, live.log.clone(), Vec::new(), self.0.rest.clone());
                 Ok((program.start(input)?, journal))
             }
             Input::Stored(row) => self.prepare_stored(program, row, turn.left, live).await,
@@ -122,7 +131,7 @@ impl LocalEngine {
         };
         let (input, records, attempts) = self.0.readers.read(read).await?;
         let mut course = program.start(input.clone())?;
-        let mut journal = LocalJournal::new(self.writer()?, live.log.clone(), records);
+        let mut journal = LocalJournal::new(self.writer()?, live.log.clone(), records, self.0.rest.clone());
         journal.count_attempts(attempts);
         let now = program.shape().version();
         if let Err(misfit) = replay(&mut *course, journal.records(), &row.version, now) {

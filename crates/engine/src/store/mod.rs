@@ -1,6 +1,7 @@
 //! One SQLite file: one writer that shares commits, any number of readers, the growing journals of
 //! unfinished runs, and the statements.
 
+mod feedback;
 mod file;
 mod journal;
 mod listing;
@@ -13,6 +14,7 @@ mod spending;
 mod threads;
 mod writer;
 
+pub(crate) use feedback::{add_feedback, read_feedback};
 pub use file::StoreError;
 pub(crate) use file::{Lock, open_for_writing, quick_check, schema_of, size_bytes};
 pub(crate) use journal::{attempts_made, last_number, read_events, read_steps};

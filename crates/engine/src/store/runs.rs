@@ -256,7 +256,11 @@ pub(crate) fn add_ended(
 
 /// Deletes a run that has ended, with its steps and events.
 pub(crate) fn delete_run(connection: &Connection, run: i64) -> Result<(), StoreError> {
-    for sql in ["DELETE FROM journal WHERE run = ?1", "DELETE FROM runs WHERE key = ?1"] {
+    for sql in [
+        "DELETE FROM journal WHERE run = ?1",
+        "DELETE FROM feedback WHERE run = ?1",
+        "DELETE FROM runs WHERE key = ?1",
+    ] {
         connection.prepare_cached(sql)?.execute([run])?;
     }
     Ok(())

@@ -202,6 +202,7 @@ pub(crate) fn copy_thread(
 pub(crate) fn delete_thread(connection: &Connection, thread: i64) -> Result<(), StoreError> {
     for sql in [
         "DELETE FROM journal WHERE run IN (SELECT key FROM runs WHERE thread = ?1)",
+        "DELETE FROM feedback WHERE run IN (SELECT key FROM runs WHERE thread = ?1)",
         "DELETE FROM runs WHERE thread = ?1",
         "DELETE FROM messages WHERE thread = ?1",
         "DELETE FROM threads WHERE key = ?1",

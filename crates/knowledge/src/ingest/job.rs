@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ibid_core::evidence::DocumentId;
-use ibid_core::{Corpus, Label, RunId, Tenant};
+use ibid_core::{Corpus, Label, RunId, Tenant, ThreadId};
 use ibid_graph::{END, State};
 use ibid_reading::Kind;
 use serde::{Deserialize, Serialize};
@@ -49,6 +49,15 @@ impl Job {
     /// The name of the document.
     pub fn document(&self) -> DocumentId {
         document_id(&self.tenant, &self.corpus, &self.key)
+    }
+
+    /// The thread of a document: what is loaded under one name is loaded one after the other.
+    pub fn thread(DocumentId(name): &DocumentId) -> ThreadId {
+        let mut bytes = [0; 16];
+        for (byte, digits) in bytes.iter_mut().zip(name.as_bytes().chunks(2)) {
+            *byte = u8::from_str_radix(&String::from_utf8_lossy(digits), 16).unwrap_or_default();
+        }
+        ThreadId::from_bytes(bytes)
     }
 }
 

@@ -334,6 +334,16 @@ impl Store {
         self.place.as_file(&original(version)).await
     }
 
+    /// The content of a document that the scope may see, as a file that is there for as long as this is held.
+    ///
+    /// # Errors
+    /// Fails when the store cannot be read.
+    pub async fn content_of(&self, scope: &Scope, id: &DocumentId) -> Result<Option<Content>, Error> {
+        let Some(document) = self.document(scope, id).await? else { return Ok(None) };
+        let file = self.original(&document.version).await?;
+        Ok(Some(Content { document, file }))
+    }
+
     /// Keeps a part of the work on a document until it is done.
     pub(crate) async fn stage(&self, work: &str, part: &str, bytes: &[u8]) -> Result<(), Error> {
         self.place.put(&format!("staging/{work}/{part}"), bytes).await
@@ -360,6 +370,20 @@ impl Store {
             self.place.remove(&format!("staging/{part}")).await?;
         }
         Ok(())
+    }
+}
+
+/// A document with its content.
+pub struct Content {
+    /// What is known of it.
+    pub document: Document,
+    file: Arc<LocalFile>,
+}
+
+impl Content {
+    /// The file that has the content.
+    pub fn path(&self) -> &std::path::Path {
+        self.file.path()
     }
 }
 

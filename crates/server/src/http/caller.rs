@@ -33,7 +33,7 @@ impl<S: Sync> FromRequestParts<S> for Caller {
 
 /// Finds out who asks, and lets nobody else through.
 pub(crate) async fn authenticate(State(app): State<App>, mut request: Request, next: Next) -> Response<Body> {
-    match app.access().caller(key_of(request.headers()), request.headers()) {
+    match app.access().caller(key_of(request.headers()), request.headers()).await {
         Ok(caller) => {
             tracing::Span::current().record("caller", &*caller.name);
             request.extensions_mut().insert(caller);

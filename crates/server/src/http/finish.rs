@@ -5,6 +5,7 @@ use axum::body::Body;
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, header};
 use axum::middleware::Next;
+use axum::response::IntoResponse as _;
 use tracing::Instrument as _;
 
 use super::Problem;
@@ -51,4 +52,12 @@ fn trace_of(headers: &HeaderMap) -> String {
             && id.chars().any(|digit| digit != '0')
     });
     given.map_or_else(|| uuid::Uuid::now_v7().simple().to_string(), str::to_ascii_lowercase)
+}
+
+/// A handler that panicked is our own failure; what it said is in the log.
+pub(crate) fn panicked(panic: Box<dyn std::any::Any + Send>) -> Response<Body> {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
+    tracing::error!(text, "a handler panicked");
+    Problem::internal(&std::io::Error::other("a handler panicked")).into_response()
 }

@@ -2,6 +2,7 @@
 
 mod body;
 mod caller;
+mod cors;
 mod finish;
 mod problem;
 mod query;
@@ -9,10 +10,11 @@ mod sse;
 
 pub(crate) use body::Json;
 pub(crate) use caller::{Caller, authenticate};
-pub(crate) use finish::finish;
+pub(crate) use cors::cors;
+pub(crate) use finish::{finish, panicked};
 pub(crate) use problem::Problem;
 pub(crate) use query::Query;
-pub(crate) use sse::{Frame, events, trickled};
+pub(crate) use sse::{Closing, Frame, events, trickled};
 
 use axum::http::{HeaderMap, HeaderValue};
 use ibid_core::{RunId, ThreadId};

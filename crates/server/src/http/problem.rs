@@ -1,5 +1,7 @@
-//! What is told when something cannot be done: one shape for all, `application/problem+json`, and the envelope that
-//! OpenAI's clients expect under `/v1`.
+//! What is told when something cannot be done: one shape for all, `application/problem+json`, and under `/v1` and `/mcp`
+//! the envelopes that clients expect there.
+
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
@@ -15,11 +17,12 @@ pub(crate) struct Problem {
     code: &'static str,
     /// What happened, why, and what to do, for people.
     detail: String,
+    retry_after: Option<Duration>,
 }
 
 impl Problem {
     fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        Self { status, code, detail: detail.into() }
+        Self { status, code, detail: detail.into(), retry_after: None }
     }
 
     /// The request cannot be read.
@@ -68,6 +71,12 @@ impl Problem {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", detail)
     }
 
+    /// Too often.
+    pub(crate) fn too_many(detail: impl Into<String>, retry_after: Duration) -> Self {
+        let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", detail);
+        Self { retry_after: Some(retry_after), ..problem }
+    }
+
     /// Not now.
     pub(crate) fn unavailable(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
@@ -88,18 +97,29 @@ impl Problem {
     /// As an answer, in the shape that the asked path speaks.
     pub(crate) fn answer(&self, path: &str, trace: &str) -> Response<Body> {
         let openai = path == "/v1" || path.starts_with("/v1/");
+        let mcp = path == "/mcp";
         let status = match self.status {
             StatusCode::UNPROCESSABLE_ENTITY if openai => StatusCode::BAD_REQUEST,
             status => status,
         };
         let (body, kind) = if openai {
             (self.envelope(status), "application/json")
+        } else if mcp {
+            let error = json!({ "code": -32001, "message": self.detail });
+            (json!({ "jsonrpc": "2.0", "id": null, "error": error }), "application/json")
         } else {
             (self.problem(trace), "application/problem+json")
         };
         let mut response = Response::new(Body::from(body.to_string()));
         *response.status_mut() = status;
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+        if let Some(after) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(after.as_secs() + 1));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         response
     }
 

@@ -1,6 +1,5 @@
 //! Server-sent events, and answers that trickle until they are complete.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -14,6 +13,13 @@ use serde_json::Value;
 const HEARTBEAT: Duration = Duration::from_secs(5);
 /// A comment without a blank line after it: with one, some clients take it for an event.
 const BEAT: &[u8] = b": heartbeat\n";
+
+/// The server is ending. The connection breaks off, so that clients come back and go on where they were.
+#[derive(Debug, thiserror::Error)]
+#[error("the server is ending")]
+pub(crate) struct Closing;
+
+type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, Closing>> + Send>>;
 
 /// One event.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,9 +58,9 @@ impl Frame {
 /// An answer of events, with a beat in silence.
 pub(crate) fn events(
     headers: HeaderMap,
-    frames: impl Stream<Item = Frame> + Send + 'static,
+    frames: impl Stream<Item = Result<Frame, Closing>> + Send + 'static,
 ) -> Response<Body> {
-    let body = beating(frames.map(|frame| frame.bytes()).boxed(), BEAT);
+    let body = beating(frames.map(|frame| frame.map(|frame| frame.bytes())).boxed(), BEAT);
     answer(headers, "text/event-stream; charset=utf-8", body)
 }
 
@@ -63,7 +69,7 @@ pub(crate) fn trickled(
     headers: HeaderMap,
     value: impl Future<Output = Value> + Send + 'static,
 ) -> Response<Body> {
-    let value = futures_util::stream::once(async move { Bytes::from(value.await.to_string()) });
+    let value = futures_util::stream::once(async move { Ok(Bytes::from(value.await.to_string())) });
     answer(headers, "application/json", beating(value.boxed(), b"\n"))
 }
 
@@ -77,10 +83,10 @@ fn answer(headers: HeaderMap, kind: &'static str, body: Body) -> Response<Body> 
     response
 }
 
-fn beating(pieces: Pin<Box<dyn Stream<Item = Bytes> + Send>>, beat: &'static [u8]) -> Body {
+fn beating(pieces: Pieces, beat: &'static [u8]) -> Body {
     let beating = unfold(pieces, move |mut pieces| async move {
         match tokio::time::timeout(HEARTBEAT, pieces.next()).await {
-            Ok(piece) => piece.map(|piece| (Ok::<_, Infallible>(piece), pieces)),
+            Ok(piece) => piece.map(|piece| (piece, pieces)),
             Err(_) => Some((Ok(Bytes::from_static(beat)), pieces)),
         }
     });

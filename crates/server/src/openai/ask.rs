@@ -151,7 +151,7 @@ impl Answer {
     async fn finish(&mut self) -> Result<Option<Heard>, Problem> {
         if self.rest.is_none() {
             let run = self.app.engine().run(&self.caller.scope, self.run).await?;
-            let all = crate::threads::messages(&self.app, &self.caller, self.thread).await?;
+            let all = crate::messages::of_thread(self.app.engine(), &self.caller.scope, self.thread).await?;
             let own = |said: &Said| said.run == Some(self.run) && said.message.role == Role::Assistant;
             let said = all.into_iter().rev().find(own);
             self.rest = Some(Box::new(Ended { status: run.status, error: run.error, said }));

@@ -2,25 +2,26 @@
 
 use std::time::SystemTime;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response};
 use axum::response::IntoResponse as _;
-use axum::routing::post;
+use futures_util::StreamExt as _;
 use futures_util::stream::unfold;
 use ibid_engine::{RunStatus, Said};
 use serde_json::{Map, Value, json};
 
 use super::ask::{Answer, Asked, Ended, Heard};
 use super::wire::{citations, marks, seconds, tokens, warnings};
+use crate::api::{Api, about};
 use crate::app::App;
 use crate::http::{Caller, Frame, Json, Problem, events};
 use crate::runs::TEMPORARY;
 use crate::stream::StopWhenGone;
 
-pub(super) fn routes() -> Router<App> {
-    Router::new().route("/v1/chat/completions", post(complete))
+pub(super) fn routes(api: Api) -> Api {
+    let summary = "Answer in a conversation that the client keeps";
+    api.post("/v1/chat/completions", complete, about("OpenAI", summary).takes::<Map<String, Value>>())
 }
 
 async fn complete(
@@ -42,11 +43,11 @@ async fn complete(
         model: model.to_owned(),
     };
     // A client that has gone needs no answer.
-    let guard = StopWhenGone::new(&app, &caller, answer.run, true);
+    let guard = StopWhenGone::new(app.engine(), &caller.scope, answer.run, true);
     if body.get("stream") == Some(&Value::Bool(true)) {
         let usage = body.get("stream_options").is_some_and(|options| options["include_usage"] == true);
         let state = Telling { app, caller, answer, guard, head, usage, stage: Stage::Begin };
-        return Ok(events(HeaderMap::new(), unfold(state, Telling::next)));
+        return Ok(events(HeaderMap::new(), unfold(state, Telling::next).map(Ok)));
     }
     let thread = answer.thread;
     let mut guard = guard;

@@ -6,11 +6,9 @@ mod models;
 mod responses;
 mod wire;
 
-use axum::Router;
-
-use crate::app::App;
+use crate::api::Api;
 
 /// The routes.
-pub(crate) fn routes() -> Router<App> {
-    Router::new().merge(models::routes()).merge(chat::routes()).merge(responses::routes())
+pub(crate) fn routes(api: Api) -> Api {
+    api.and(models::routes).and(chat::routes).and(responses::routes)
 }

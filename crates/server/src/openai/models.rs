@@ -1,15 +1,18 @@
 //! `/v1/models`: the assistants.
 
-use axum::Router;
 use axum::extract::{Path, State};
-use axum::routing::get;
 use serde_json::{Value, json};
 
+use crate::api::{Api, about};
 use crate::app::{App, Offer};
 use crate::http::{Caller, Problem};
 
-pub(super) fn routes() -> Router<App> {
-    Router::new().route("/v1/models", get(list)).route("/v1/models/{model}", get(one))
+pub(super) fn routes(api: Api) -> Api {
+    api.get("/v1/models", list, about("OpenAI", "The assistants, as models")).get(
+        "/v1/models/{model}",
+        one,
+        about("OpenAI", "An assistant, as a model"),
+    )
 }
 
 async fn list(State(app): State<App>, _: Caller) -> axum::Json<Value> {

@@ -3,12 +3,11 @@
 
 use std::time::SystemTime;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, Response};
 use axum::response::IntoResponse as _;
-use axum::routing::{get, post};
+use futures_util::StreamExt as _;
 use futures_util::stream::unfold;
 use ibid_core::{Message, Role, RunId};
 use ibid_engine::{Run, RunStatus, Said, Stop};
@@ -16,17 +15,29 @@ use serde_json::{Map, Value, json};
 
 use super::ask::{Answer, Asked, Ended, Heard};
 use super::wire::{citations, marks, seconds, tokens, warnings};
+use crate::api::{Api, about};
 use crate::app::App;
 use crate::http::{Caller, Frame, Json, Problem, Query, events, run_id};
 use crate::runs::TEMPORARY;
 use crate::stream::StopWhenGone;
 
-pub(super) fn routes() -> Router<App> {
-    Router::new()
-        .route("/v1/responses", post(create))
-        .route("/v1/responses/{response}", get(one).delete(delete))
-        .route("/v1/responses/{response}/cancel", post(cancel))
-        .route("/v1/responses/{response}/input_items", get(input_items))
+pub(super) fn routes(api: Api) -> Api {
+    let on = |summary| about("OpenAI", summary);
+    api.post(
+        "/v1/responses",
+        create,
+        on("Answer in a conversation that is kept here").takes::<Map<String, Value>>(),
+    )
+    .get(
+        "/v1/responses/{response}",
+        one,
+        on("An answer as it stands")
+            .query("stream", "true to follow it")
+            .query("starting_after", "only events after this number"),
+    )
+    .delete("/v1/responses/{response}", delete, on("Delete an answer"))
+    .post("/v1/responses/{response}/cancel", cancel, on("Stop an answer"))
+    .get("/v1/responses/{response}/input_items", input_items, on("What was said before an answer"))
 }
 
 async fn create(
@@ -59,10 +70,10 @@ async fn create(
     let answer = asked.begin(&app, &caller, thread, notes).await?;
     let run = app.engine().run(&caller.scope, answer.run).await?;
     let head = Head { run, previous, background, kept };
-    let mut guard = StopWhenGone::new(&app, &caller, answer.run, !background);
+    let mut guard = StopWhenGone::new(app.engine(), &caller.scope, answer.run, !background);
     if flag("stream") == Some(true) {
         let telling = Telling::new(app, caller, answer, guard, head);
-        return Ok(events(HeaderMap::new(), unfold(telling, Telling::next)));
+        return Ok(events(HeaderMap::new(), unfold(telling, Telling::next).map(Ok)));
     }
     if background {
         return Ok(axum::Json(head.told(None)).into_response());
@@ -133,10 +144,10 @@ async fn one(
     if query.flag("stream") {
         let after = query.number("starting_after")?;
         let answer = Answer::new(&app, &caller, run.thread, run.id);
-        let guard = StopWhenGone::new(&app, &caller, run.id, false);
+        let guard = StopWhenGone::new(app.engine(), &caller.scope, run.id, false);
         let head = Head { run, previous: None, background: true, kept: true };
         let telling = Telling { after, ..Telling::new(app, caller, answer, guard, head) };
-        return Ok(events(HeaderMap::new(), unfold(telling, Telling::next)));
+        return Ok(events(HeaderMap::new(), unfold(telling, Telling::next).map(Ok)));
     }
     Ok(axum::Json(standing(&app, &caller, run).await?).into_response())
 }
@@ -169,7 +180,7 @@ async fn input_items(
     Path(response): Path<String>,
 ) -> Result<axum::Json<Value>, Problem> {
     let run = find(&app, &caller, &response).await?;
-    let said = crate::threads::messages(&app, &caller, run.thread).await?;
+    let said = crate::messages::of_thread(app.engine(), &caller.scope, run.thread).await?;
     let mut items: Vec<Value> = said
         .iter()
         .filter(|said| said.position < run.input.end)

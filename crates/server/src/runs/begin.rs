@@ -5,6 +5,7 @@ use futures_util::StreamExt as _;
 use ibid_core::{RunId, ThreadId};
 use ibid_engine::{Error, RunStatus, Turn, WhenBusy};
 use ibid_graph::Kind;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -34,7 +35,8 @@ pub(super) fn configured(options: &Map<String, Value>) -> Map<String, Value> {
 }
 
 /// What is asked for. What is not known is left alone, since clients send more than is needed.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "RunCreate")]
 pub(super) struct Create {
     assistant_id: String,
     #[serde(default)]
@@ -71,7 +73,7 @@ pub(super) struct Create {
     webhook: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 struct Command {
     #[serde(default)]
     resume: Value,
@@ -81,7 +83,8 @@ struct Command {
     goto: Value,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "RunConfig")]
 struct Settings {
     #[serde(default)]
     configurable: Map<String, Value>,
@@ -176,8 +179,8 @@ impl Begun {
     /// Follows it from where it began.
     pub(super) fn following(&self, app: &App, caller: &Caller) -> Following {
         Following {
-            app: app.clone(),
-            caller: caller.clone(),
+            engine: app.engine().clone(),
+            scope: caller.scope.clone(),
             thread: self.thread,
             run: self.run,
             from: self.after,
@@ -271,7 +274,7 @@ async fn leave_out_known(
     thread: ThreadId,
     messages: &mut Vec<ibid_core::Message>,
 ) -> Result<(), Problem> {
-    let known = match crate::threads::messages(app, caller, thread).await {
+    let known = match crate::messages::of_thread(app.engine(), &caller.scope, thread).await {
         Ok(said) => said,
         Err(_) => return Ok(()),
     };

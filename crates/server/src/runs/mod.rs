@@ -1,20 +1,21 @@
 //! Runs, in the shape of LangGraph's Agent Server.
 
 mod begin;
+mod feedback;
 mod outcome;
 mod wire;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, Response, StatusCode};
 use axum::response::IntoResponse as _;
-use axum::routing::{get, post};
 use ibid_core::{RunId, ThreadId};
 use ibid_engine::{Run, RunStatus, Stop};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::api::{Api, about};
 use crate::app::App;
 use crate::http::{Caller, Json, Problem, Query, headers, run_id, thread_id, trickled};
 use crate::stream::{Following, Format, Modes, answered};
@@ -25,21 +26,83 @@ use outcome::Outcome;
 use wire::told;
 
 /// The routes.
-pub(crate) fn routes() -> Router<App> {
-    Router::new()
-        .route("/runs", post(create_alone))
-        .route("/runs/batch", post(create_several))
-        .route("/runs/stream", post(stream_alone))
-        .route("/runs/wait", post(wait_alone))
-        .route("/runs/cancel", post(cancel_several))
-        .route("/runs/{run}/stream", get(join_stream_alone))
-        .route("/threads/{thread}/runs", get(list).post(create))
-        .route("/threads/{thread}/runs/stream", post(stream))
-        .route("/threads/{thread}/runs/wait", post(wait))
-        .route("/threads/{thread}/runs/{run}", get(one).delete(delete))
-        .route("/threads/{thread}/runs/{run}/join", get(join))
-        .route("/threads/{thread}/runs/{run}/stream", get(join_stream))
-        .route("/threads/{thread}/runs/{run}/cancel", post(cancel))
+pub(crate) fn routes(api: Api) -> Api {
+    let on = |summary| about("Runs", summary);
+    let format = ("format", "langgraph, or ibid for events in our own words");
+    let modes = ("stream_mode", "what of the run is told, as when it was begun");
+    api.post("/threads/{thread}/runs", create, on("Ask in a conversation").takes::<Create>())
+        .post(
+            "/threads/{thread}/runs/stream",
+            stream,
+            on("Ask in a conversation and follow the answer")
+                .takes::<Create>()
+                .query(format.0, format.1)
+                .events(),
+        )
+        .post(
+            "/threads/{thread}/runs/wait",
+            wait,
+            on("Ask in a conversation and wait for the answer").takes::<Create>(),
+        )
+        .get(
+            "/threads/{thread}/runs",
+            list,
+            on("The turns of a conversation, the newest first")
+                .query("limit", "how many")
+                .query("offset", "leave out so many")
+                .query("status", "only those that stand so"),
+        )
+        .get("/threads/{thread}/runs/{run}", one, on("A turn as it stands"))
+        .delete("/threads/{thread}/runs/{run}", delete, on("Delete a turn; what it said stays").nothing())
+        .get("/threads/{thread}/runs/{run}/join", join, on("Wait for the answer of a turn"))
+        .get(
+            "/threads/{thread}/runs/{run}/stream",
+            join_stream,
+            on("Follow a turn, from the event that the header Last-Event-ID names")
+                .query(modes.0, modes.1)
+                .query(format.0, format.1)
+                .events(),
+        )
+        .post(
+            "/threads/{thread}/runs/{run}/cancel",
+            cancel,
+            on("Stop a turn")
+                .query("wait", "1 to wait until it has ended")
+                .query("action", "interrupt to keep what it had, rollback to forget it"),
+        )
+        .post(
+            "/threads/{thread}/runs/{run}/fork",
+            fork,
+            on("Begin a conversation that shares the first steps of a turn, and go on from there")
+                .takes::<Fork>(),
+        )
+        .get("/threads/{thread}/runs/{run}/feedback", feedback::given, on("What was thought of an answer"))
+        .post(
+            "/threads/{thread}/runs/{run}/feedback",
+            feedback::give,
+            on("Say what you think of an answer").takes::<feedback::Give>(),
+        )
+        .post("/runs", create_alone, on("Ask without a conversation").takes::<Create>())
+        .post(
+            "/runs/batch",
+            create_several,
+            on("Ask several things, each without a conversation").takes::<Vec<Create>>(),
+        )
+        .post(
+            "/runs/stream",
+            stream_alone,
+            on("Ask without a conversation and follow the answer")
+                .takes::<Create>()
+                .query(format.0, format.1)
+                .events(),
+        )
+        .post(
+            "/runs/wait",
+            wait_alone,
+            on("Ask without a conversation and wait for the answer").takes::<Create>(),
+        )
+        .post("/runs/cancel", cancel_several, on("Stop several turns").takes::<CancelSeveral>().nothing())
+        .get("/runs/{run}/stream", join_stream_alone, on("Follow a turn").query(modes.0, modes.1).events())
 }
 
 async fn create(
@@ -278,6 +341,24 @@ async fn cancel(
     Ok(trickled(begun.headers("join"), begun.outcome(&app, &caller).values()))
 }
 
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Fork {
+    /// After which step; 0 is before the first.
+    step: u32,
+}
+
+async fn fork(
+    State(app): State<App>,
+    caller: Caller,
+    Path(path): Path<(String, String)>,
+    Json(asked): Json<Fork>,
+) -> Result<Response<Body>, Problem> {
+    let (thread, run) = ids(path)?;
+    find(&app, &caller, thread, run).await?;
+    let (thread, run) = app.engine().fork(&caller.scope, run, asked.step).await?;
+    taken(&app, &caller, &Begun::earlier(thread, run)).await
+}
+
 fn how(query: &Query) -> Result<Stop, Problem> {
     match query.one("action") {
         None | Some("interrupt") => Ok(Stop::Keep),
@@ -288,7 +369,8 @@ fn how(query: &Query) -> Result<Stop, Problem> {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "RunsCancel")]
 struct CancelSeveral {
     thread_id: String,
     run_ids: Vec<String>,

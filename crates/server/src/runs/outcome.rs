@@ -28,7 +28,8 @@ pub(super) struct Outcome {
 impl Outcome {
     /// What the thread holds when the run is over or asks something. Always an object.
     pub(super) async fn values(self) -> Value {
-        let mut guard = StopWhenGone::new(&self.app, &self.caller, self.run, self.stop_when_gone);
+        let mut guard =
+            StopWhenGone::new(self.app.engine(), &self.caller.scope, self.run, self.stop_when_gone);
         let values = self.awaited().await;
         guard.is_over();
         if self.temporary
@@ -58,7 +59,7 @@ impl Outcome {
         if run.status == RunStatus::RolledBack {
             return Ok(json!({}));
         }
-        let said = crate::threads::messages(&self.app, &self.caller, self.thread).await?;
+        let said = crate::messages::of_thread(self.app.engine(), &self.caller.scope, self.thread).await?;
         let mut values = json!({ "messages": said.iter().map(crate::messages::told).collect::<Vec<_>>() });
         if run.status == RunStatus::Waiting {
             values["__interrupt__"] = interrupts(&run);

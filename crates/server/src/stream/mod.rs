@@ -6,20 +6,21 @@ mod ours;
 mod place;
 mod translate;
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::http::{HeaderMap, Response};
 use futures_util::StreamExt as _;
 use futures_util::stream::{Stream, unfold};
-use ibid_core::{RunId, ThreadId};
-use ibid_engine::{EventStream, Stop};
+use ibid_core::{RunId, Scope, ThreadId};
+use ibid_engine::{Engine, Error, EventStream, Stop, StoreError};
 use ibid_graph::Kind;
 use serde_json::json;
 
 pub(crate) use modes::{Mode, Modes};
 pub(crate) use place::Place;
 
-use crate::app::App;
-use crate::http::{Caller, Frame, Problem, Query, events};
+use crate::http::{Closing, Frame, Problem, Query, events};
 use ours::Ours;
 use translate::Translation;
 
@@ -46,8 +47,8 @@ impl Format {
 
 /// A run that is followed.
 pub(crate) struct Following {
-    pub(crate) app: App,
-    pub(crate) caller: Caller,
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) scope: Scope,
     pub(crate) thread: ThreadId,
     pub(crate) run: RunId,
     /// Events up to this number were before what is followed: the run was taken up again after a question.
@@ -80,19 +81,19 @@ struct State {
     over: bool,
 }
 
-fn frames(following: Following) -> impl Stream<Item = Frame> + Send + 'static {
-    let Following { app, caller, thread, run, modes, .. } = &following;
-    let guard = StopWhenGone::new(app, caller, *run, following.stop_when_gone);
+fn frames(following: Following) -> impl Stream<Item = Result<Frame, Closing>> + Send + 'static {
+    let Following { engine, scope, thread, run, modes, .. } = &following;
+    let guard = StopWhenGone::new(engine, scope, *run, following.stop_when_gone);
     let mut ready = std::collections::VecDeque::new();
     let teller = match following.format {
-        Format::Ibid => Teller::Ibid(Ours::new(app, caller, *thread, *run)),
+        Format::Ibid => Teller::Ibid(Ours::new(engine, scope, *thread, *run)),
         Format::LangGraph => {
             let data = json!({ "run_id": run.to_string(), "thread_id": thread.to_string(), "attempt": 1 });
             let first = Place { seq: following.from, slot: 0 };
             if following.after < Some(first) {
                 ready.push_back(first.frame("metadata", data));
             }
-            Teller::LangGraph(Box::new(Translation::new(app, caller, *thread, *run, modes.clone())))
+            Teller::LangGraph(Box::new(Translation::new(engine, scope, *thread, *run, modes.clone())))
         }
     };
     let state = State { following, guard, events: None, teller, ready, over: false };
@@ -100,25 +101,34 @@ fn frames(following: Following) -> impl Stream<Item = Frame> + Send + 'static {
 }
 
 impl State {
-    async fn next(mut self) -> Option<(Frame, Self)> {
+    async fn next(mut self) -> Option<(Result<Frame, Closing>, Self)> {
         loop {
             if let Some(frame) = self.ready.pop_front() {
-                return Some((frame, self));
+                return Some((Ok(frame), self));
             }
             if self.over {
                 return None;
             }
-            if let Err(problem) = self.step().await {
-                self.over = true;
-                let data = json!({ "error": "StreamFailed", "message": problem.detail() });
-                return Some((Frame::new(Some("error"), &data), self));
+            match self.step().await {
+                Ok(()) => {}
+                Err(Failure::Closing) => {
+                    self.over = true;
+                    // The run goes on with the next start, and so may whoever follows it.
+                    self.guard.is_over();
+                    return Some((Err(Closing), self));
+                }
+                Err(Failure::Problem(problem)) => {
+                    self.over = true;
+                    let data = json!({ "error": "StreamFailed", "message": problem.detail() });
+                    return Some((Ok(Frame::new(Some("error"), &data)), self));
+                }
             }
         }
     }
 
     /// Tells of one more event.
-    async fn step(&mut self) -> Result<(), Problem> {
-        let Following { app, caller, run, from, after, .. } = &self.following;
+    async fn step(&mut self) -> Result<(), Failure> {
+        let Following { engine, scope, run, from, after, .. } = &self.following;
         let events = match &mut self.events {
             Some(events) => events,
             // Our own words need nothing of what was before.
@@ -128,7 +138,7 @@ impl State {
                 } else {
                     0
                 };
-                self.events.insert(app.engine().events(&caller.scope, *run, start).await?)
+                self.events.insert(engine.events(scope, *run, start).await?)
             }
         };
         let Some(event) = events.next().await else {
@@ -153,13 +163,36 @@ impl State {
     }
 }
 
+/// Why a stream ends before the run does.
+enum Failure {
+    /// The server is ending.
+    Closing,
+    /// Something went wrong.
+    Problem(Problem),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Store(StoreError::Closed) => Self::Closing,
+            error => Self::Problem(error.into()),
+        }
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
 /// Stops a run if whoever wanted its answer has gone before it was there.
-pub(crate) struct StopWhenGone(Option<(App, Caller, RunId)>);
+pub(crate) struct StopWhenGone(Option<(Arc<dyn Engine>, Scope, RunId)>);
 
 impl StopWhenGone {
     /// Watches, if that is wanted.
-    pub(crate) fn new(app: &App, caller: &Caller, run: RunId, wanted: bool) -> Self {
-        Self(wanted.then(|| (app.clone(), caller.clone(), run)))
+    pub(crate) fn new(engine: &Arc<dyn Engine>, scope: &Scope, run: RunId, wanted: bool) -> Self {
+        Self(wanted.then(|| (engine.clone(), scope.clone(), run)))
     }
 
     /// The run has come to rest by itself.
@@ -170,10 +203,10 @@ impl StopWhenGone {
 
 impl Drop for StopWhenGone {
     fn drop(&mut self) {
-        let Some((app, caller, run)) = self.0.take() else { return };
+        let Some((engine, scope, run)) = self.0.take() else { return };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                if let Err(error) = app.engine().stop(&caller.scope, run, Stop::Keep).await {
+                if let Err(error) = engine.stop(&scope, run, Stop::Keep).await {
                     tracing::warn!(%error, "a run whose listener has gone could not be stopped");
                 }
             });

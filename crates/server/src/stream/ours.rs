@@ -4,27 +4,26 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ibid_core::{RunId, ThreadId};
-use ibid_engine::Event;
+use ibid_core::{RunId, Scope, ThreadId};
+use ibid_engine::{Engine, Event};
 use ibid_graph::Kind;
 use serde_json::{Map, Value, json};
 
 use super::Place;
-use crate::app::App;
-use crate::http::{Caller, Frame, Problem};
+use crate::http::{Frame, Problem};
 
 /// Tells a run in our own words.
 pub(super) struct Ours {
-    app: App,
-    caller: Caller,
+    engine: Arc<dyn Engine>,
+    scope: Scope,
     thread: ThreadId,
     run: RunId,
     nodes: HashMap<u32, Arc<str>>,
 }
 
 impl Ours {
-    pub(super) fn new(app: &App, caller: &Caller, thread: ThreadId, run: RunId) -> Self {
-        Self { app: app.clone(), caller: caller.clone(), thread, run, nodes: HashMap::new() }
+    pub(super) fn new(engine: &Arc<dyn Engine>, scope: &Scope, thread: ThreadId, run: RunId) -> Self {
+        Self { engine: engine.clone(), scope: scope.clone(), thread, run, nodes: HashMap::new() }
     }
 
     /// One event.
@@ -72,7 +71,7 @@ impl Ours {
 
     /// What the run said in the end.
     async fn answer(&self) -> Result<Value, Problem> {
-        let said = crate::threads::messages(&self.app, &self.caller, self.thread).await?;
+        let said = crate::messages::of_thread(&self.engine, &self.scope, self.thread).await?;
         let own = said
             .iter()
             .rev()

@@ -4,14 +4,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ibid_core::{RunId, ThreadId};
-use ibid_engine::{Event, Said};
+use ibid_core::{RunId, Scope, ThreadId};
+use ibid_engine::{Engine, Event, Said};
 use ibid_graph::{Kind, Record};
 use serde_json::{Value, json};
 
 use super::{Mode, Modes, Place};
-use crate::app::App;
-use crate::http::{Caller, Frame, Problem};
+use crate::http::{Frame, Problem};
 use crate::threads::{Checkpoint, Point};
 
 /// What a step is known by while the run is told.
@@ -22,8 +21,8 @@ struct Step {
 
 /// Tells a run in LangGraph's words.
 pub(super) struct Translation {
-    app: App,
-    caller: Caller,
+    engine: Arc<dyn Engine>,
+    scope: Scope,
     thread: ThreadId,
     run: RunId,
     modes: Modes,
@@ -67,10 +66,16 @@ impl Out {
 }
 
 impl Translation {
-    pub(super) fn new(app: &App, caller: &Caller, thread: ThreadId, run: RunId, modes: Modes) -> Self {
+    pub(super) fn new(
+        engine: &Arc<dyn Engine>,
+        scope: &Scope,
+        thread: ThreadId,
+        run: RunId,
+        modes: Modes,
+    ) -> Self {
         Self {
-            app: app.clone(),
-            caller: caller.clone(),
+            engine: engine.clone(),
+            scope: scope.clone(),
             thread,
             run,
             out: Out { modes: Some(modes.clone()), ..Out::default() },
@@ -175,7 +180,7 @@ impl Translation {
     async fn finished(&mut self, step: u32) -> Result<(), Problem> {
         let wanted = [Mode::Updates, Mode::Tasks, Mode::Debug, Mode::Events];
         if wanted.into_iter().any(|mode| self.modes.wants(mode)) && self.records.len() < step as usize {
-            self.records = self.app.engine().steps(&self.caller.scope, self.run).await?;
+            self.records = self.engine.steps(&self.scope, self.run).await?;
         }
         let node = self.node(step);
         let record = self.records.get(step as usize - 1);
@@ -227,16 +232,16 @@ impl Translation {
 
     /// The conversation with what was asked, and without what was answered.
     async fn conversation(&self) -> Result<Vec<Said>, Problem> {
-        let run = self.app.engine().run(&self.caller.scope, self.run).await?;
-        let mut said = crate::threads::messages(&self.app, &self.caller, self.thread).await?;
+        let run = self.engine.run(&self.scope, self.run).await?;
+        let mut said = crate::messages::of_thread(&self.engine, &self.scope, self.thread).await?;
         said.retain(|said| said.position < run.input.end);
         Ok(said)
     }
 
     /// The conversation up to this run's answer.
     async fn conversation_to_the_end(&self) -> Result<Vec<Said>, Problem> {
-        let run = self.app.engine().run(&self.caller.scope, self.run).await?;
-        let mut said = crate::threads::messages(&self.app, &self.caller, self.thread).await?;
+        let run = self.engine.run(&self.scope, self.run).await?;
+        let mut said = crate::messages::of_thread(&self.engine, &self.scope, self.thread).await?;
         said.retain(|said| said.position < run.input.end || said.run == Some(self.run));
         Ok(said)
     }

@@ -1,15 +1,15 @@
 //! The state of a thread, now and at every point before.
 
-use axum::Router;
 use axum::extract::{Path, State};
-use axum::routing::{get, post};
 use ibid_core::ThreadId;
 use ibid_engine::{Error, Run, RunStatus, Said};
 use ibid_graph::{Record, ShapeKind};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Checkpoint, Point, Select, interrupts, messages, stamp};
+use super::{Checkpoint, Point, Select, interrupts, stamp};
+use crate::api::{Api, about};
 use crate::app::App;
 use crate::http::{Caller, Json, Problem, Query, thread_id};
 
@@ -17,12 +17,32 @@ use crate::http::{Caller, Json, Problem, Query, thread_id};
 const MOST_POINTS: usize = 1000;
 
 /// The routes.
-pub(super) fn routes() -> Router<App> {
-    Router::new()
-        .route("/threads/{thread}/state", get(now).post(update))
-        .route("/threads/{thread}/state/checkpoint", post(at_checkpoint))
-        .route("/threads/{thread}/state/{checkpoint}", get(at))
-        .route("/threads/{thread}/history", get(history_by_query).post(history))
+pub(super) fn routes(api: Api) -> Api {
+    let on = |summary| about("Threads", summary);
+    api.get(
+        "/threads/{thread}/state",
+        now,
+        on("Where a conversation stands").query("select", "only these fields"),
+    )
+    .post("/threads/{thread}/state", update, on("Add messages that nobody answers").takes::<Update>())
+    .post(
+        "/threads/{thread}/state/checkpoint",
+        at_checkpoint,
+        on("Where a conversation stood at a point").takes::<At>(),
+    )
+    .get("/threads/{thread}/state/{checkpoint}", at, on("Where a conversation stood at a point"))
+    .get(
+        "/threads/{thread}/history",
+        history_by_query,
+        on("Where a conversation stood before, the newest first")
+            .query("limit", "how many points")
+            .query("before", "only points before this one"),
+    )
+    .post(
+        "/threads/{thread}/history",
+        history,
+        on("Where a conversation stood before, the newest first").takes::<History>(),
+    )
 }
 
 async fn now(
@@ -47,7 +67,8 @@ async fn at(
     Ok(axum::Json(select.keep(past.at(checkpoint.parse()?).await?)))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "StateAt")]
 struct At {
     checkpoint: Value,
     #[serde(default)]
@@ -68,7 +89,8 @@ async fn at_checkpoint(
     Ok(axum::Json(Select::of(&asked.select).keep(state)))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "StateUpdate")]
 struct Update {
     #[serde(default)]
     values: Value,
@@ -109,7 +131,8 @@ async fn update(
     })))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "StateHistory")]
 struct History {
     limit: Option<usize>,
     #[serde(default)]
@@ -166,7 +189,7 @@ impl<'a> Past<'a> {
     pub(crate) async fn of(app: &'a App, caller: &'a Caller, thread: ThreadId) -> Result<Self, Problem> {
         let mut runs = app.engine().runs(&caller.scope, thread).await?;
         runs.retain(|run| !matches!(run.status, RunStatus::Queued | RunStatus::RolledBack));
-        let messages = messages(app, caller, thread).await?;
+        let messages = crate::messages::of_thread(app.engine(), &caller.scope, thread).await?;
         Ok(Self { app, caller, thread, messages, runs })
     }
 
@@ -184,11 +207,29 @@ impl<'a> Past<'a> {
         match named {
             Some(named) if self.runs.last().is_none_or(|last| named.run != last.id) => {
                 Err(Problem::conflict(
-                    "a thread goes on from where it is; to go on from an earlier point, fork it there with \
-                 POST /threads/{thread}/fork",
+                    "a thread goes on from where it is; to go on from an earlier point, copy it up to there with \
+                 POST /threads/{thread}/copy and that checkpoint",
                 ))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Up to which position the conversation reached at a point.
+    pub(crate) fn reached(&self, checkpoint: Checkpoint) -> Result<u64, Problem> {
+        let place = self.place(checkpoint)?;
+        Ok(self.end(place, checkpoint.point))
+    }
+
+    fn place(&self, checkpoint: Checkpoint) -> Result<usize, Problem> {
+        let place = self.runs.iter().position(|run| run.id == checkpoint.run);
+        place.ok_or_else(|| Problem::not_found(format!("there is no checkpoint `{checkpoint}`")))
+    }
+
+    fn end(&self, place: usize, point: Point) -> u64 {
+        match point {
+            Point::Step(_) => self.runs[place].input.end,
+            Point::End => self.runs.get(place + 1).map_or(u64::MAX, |next| next.input.start),
         }
     }
 
@@ -200,11 +241,10 @@ impl<'a> Past<'a> {
     }
 
     async fn at(&self, checkpoint: Checkpoint) -> Result<Value, Problem> {
-        let unknown = || Problem::not_found(format!("there is no checkpoint `{checkpoint}`"));
-        let place = self.runs.iter().position(|run| run.id == checkpoint.run).ok_or_else(unknown)?;
+        let place = self.place(checkpoint)?;
         let records = self.records(&self.runs[place]).await?;
         if !points(&self.runs[place], &records).contains(&checkpoint.point) {
-            return Err(unknown());
+            return Err(Problem::not_found(format!("there is no checkpoint `{checkpoint}`")));
         }
         self.state(place, &records, checkpoint.point).await
     }
@@ -253,10 +293,7 @@ impl<'a> Past<'a> {
 
     async fn state(&self, place: usize, records: &[Record], point: Point) -> Result<Value, Problem> {
         let run = &self.runs[place];
-        let end = match point {
-            Point::Step(_) => run.input.end,
-            Point::End => self.runs.get(place + 1).map_or(u64::MAX, |next| next.input.start),
-        };
+        let end = self.end(place, point);
         let said = self.messages.iter().filter(|said| said.position < end).map(crate::messages::told);
         let mut values = json!({ "messages": said.collect::<Vec<_>>() });
         if let Point::Step(step) = point

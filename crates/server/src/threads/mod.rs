@@ -4,16 +4,13 @@ mod checkpoint;
 mod history;
 mod wire;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use axum::response::IntoResponse as _;
-use axum::routing::{get, post};
 use ibid_core::ThreadId;
-use ibid_engine::{
-    MessageWindow, RunStatus, Said, Thread, ThreadFilter, ThreadOrder, ThreadPage, ThreadStatus,
-};
+use ibid_engine::{RunStatus, Thread, ThreadFilter, ThreadOrder, ThreadPage, ThreadStatus};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -21,28 +18,33 @@ pub(crate) use checkpoint::{Checkpoint, Point};
 pub(crate) use history::Past;
 pub(crate) use wire::{Select, interrupts, stamp};
 
+use crate::api::{Api, about};
 use crate::app::App;
 use crate::http::{Caller, Json, Problem, thread_id};
 use wire::{order_of, status_of};
 
-/// So many messages of a thread are told at most; the newest.
-pub(crate) const MOST_MESSAGES: usize = 1000;
 /// So many threads are listed at most.
 const MOST_THREADS: usize = 1000;
 
 /// The routes.
-pub(crate) fn routes() -> Router<App> {
-    Router::new()
-        .route("/threads", post(create))
-        .route("/threads/search", post(search))
-        .route("/threads/count", post(count))
-        .route("/threads/prune", post(prune))
-        .route("/threads/{thread}", get(one).patch(note).delete(delete))
-        .route("/threads/{thread}/copy", post(copy))
-        .merge(history::routes())
+pub(crate) fn routes(api: Api) -> Api {
+    let on = |summary| about("Threads", summary);
+    api.post("/threads", create, on("Begin a conversation").takes::<Create>())
+        .post("/threads/search", search, on("List conversations").takes::<Search>())
+        .post("/threads/count", count, on("Count conversations").takes::<Search>())
+        .post("/threads/prune", prune, on("Delete several conversations").takes::<Prune>())
+        .get("/threads/{thread}", one, on("A conversation"))
+        .patch("/threads/{thread}", note, on("Add to what is noted of a conversation").takes::<Note>())
+        .delete("/threads/{thread}", delete, on("Delete a conversation with everything in it").nothing())
+        .post(
+            "/threads/{thread}/copy",
+            copy,
+            on("Begin a conversation with what was said in another").takes::<Copy>(),
+        )
+        .and(history::routes)
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum IfExists {
     #[default]
@@ -50,7 +52,8 @@ enum IfExists {
     DoNothing,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ThreadCreate")]
 struct Create {
     thread_id: Option<String>,
     #[serde(default)]
@@ -86,7 +89,8 @@ async fn one(
     Ok(axum::Json(told(&app, &caller, &thread, &Select::default()).await?))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ThreadNote")]
 struct Note {
     #[serde(default)]
     metadata: Option<Map<String, Value>>,
@@ -120,12 +124,29 @@ async fn copy(
     State(app): State<App>,
     caller: Caller,
     Path(thread): Path<String>,
+    Json(asked): Json<Copy>,
 ) -> Result<axum::Json<Value>, Problem> {
-    let copy = app.engine().copy_thread(&caller.scope, thread_id(&thread)?, None).await?;
+    let thread = thread_id(&thread)?;
+    let before = match Checkpoint::read(&asked.checkpoint)?.or(Checkpoint::read(&asked.checkpoint_id)?) {
+        Some(checkpoint) => Some(Past::of(&app, &caller, thread).await?.reached(checkpoint)?),
+        None => None,
+    };
+    let copy = app.engine().copy_thread(&caller.scope, thread, before).await?;
     Ok(axum::Json(told(&app, &caller, &copy, &Select::default()).await?))
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ThreadCopy")]
+struct Copy {
+    /// Ours: only what was said up to this point.
+    #[serde(default)]
+    checkpoint: Value,
+    #[serde(default)]
+    checkpoint_id: Value,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "ThreadSearch")]
 struct Search {
     ids: Option<Vec<String>>,
     metadata: Option<Map<String, Value>>,
@@ -198,7 +219,8 @@ async fn count(
     Ok(axum::Json(app.engine().count_threads(&caller.scope, asked.filter()?).await?))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ThreadPrune")]
 struct Prune {
     thread_ids: Vec<String>,
     #[serde(default)]
@@ -233,16 +255,10 @@ async fn prune(
     Ok(axum::Json(json!({ "pruned_count": pruned })))
 }
 
-/// The messages of a thread, the newest if there are very many.
-pub(crate) async fn messages(app: &App, caller: &Caller, thread: ThreadId) -> Result<Vec<Said>, Problem> {
-    let window = MessageWindow { before: None, limit: MOST_MESSAGES };
-    Ok(app.engine().messages(&caller.scope, thread, window).await?)
-}
-
 /// A thread as it is told.
 async fn told(app: &App, caller: &Caller, thread: &Thread, select: &Select) -> Result<Value, Problem> {
     let values = if select.wants("values") && thread.messages > 0 {
-        json!({ "messages": messages(app, caller, thread.id).await?.iter().map(crate::messages::told).collect::<Vec<_>>() })
+        json!({ "messages": crate::messages::of_thread(app.engine(), &caller.scope, thread.id).await?.iter().map(crate::messages::told).collect::<Vec<_>>() })
     } else {
         Value::Null
     };

@@ -1,0 +1,25 @@
+//! What people thought of answers.
+
+use rusqlite::{Connection, params};
+
+use super::file::StoreError;
+use super::rows::{millis, time};
+use crate::nouns::Feedback;
+
+/// Keeps what somebody thought.
+pub(crate) fn add_feedback(connection: &Connection, run: i64, given: &Feedback) -> Result<(), StoreError> {
+    let sql = "INSERT INTO feedback (run, created_ms, score, comment) VALUES (?1, ?2, ?3, ?4)";
+    let values = params![run, millis(given.created), given.score, given.comment];
+    connection.prepare_cached(sql)?.execute(values)?;
+    Ok(())
+}
+
+/// What was thought of a run's answer.
+pub(crate) fn read_feedback(connection: &Connection, run: i64) -> Result<Vec<Feedback>, StoreError> {
+    let sql = "SELECT score, comment, created_ms FROM feedback WHERE run = ?1 ORDER BY rowid";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([run], |row| {
+        Ok(Feedback { score: row.get(0)?, comment: row.get(1)?, created: time(row.get(2)?) })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}

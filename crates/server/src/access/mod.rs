@@ -1,0 +1,190 @@
+//! Who may use the server, as whom, and how often.
+
+mod oidc;
+mod pace;
+
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, header};
+use ibid_core::Scope;
+use sha2::{Digest as _, Sha256};
+use url::{Host, Url};
+
+pub use oidc::{Claims, Issuer};
+
+use crate::http::{Caller, Problem};
+use oidc::Tokens;
+use pace::Pace;
+
+/// A key as it is configured: never the key itself.
+#[derive(Debug, Clone)]
+pub struct Key {
+    /// What it is called in the log and in limits.
+    pub name: String,
+    /// The SHA-256 of the key.
+    pub hash: [u8; 32],
+    /// On whose behalf its holder reads and writes.
+    pub scope: Scope,
+    /// How many requests it may make in a minute; none means that it is not limited.
+    pub per_minute: Option<NonZeroU32>,
+}
+
+/// Who may use the server.
+#[derive(Default)]
+pub struct Access {
+    keys: HashMap<[u8; 32], Key>,
+    tokens: Option<Tokens>,
+    open: Option<Scope>,
+    origins: Vec<String>,
+    per_minute: Option<NonZeroU32>,
+    pace: Pace,
+}
+
+impl Access {
+    /// Everybody who reaches this machine's own addresses, without a key.
+    pub fn open(scope: Scope) -> Self {
+        Self { open: Some(scope), ..Self::default() }
+    }
+
+    /// Whoever holds one of the keys.
+    pub fn keys(keys: impl IntoIterator<Item = Key>) -> Self {
+        Self { keys: keys.into_iter().map(|key| (key.hash, key)).collect(), ..Self::default() }
+    }
+
+    /// And whoever holds a token of an issuer.
+    #[must_use]
+    pub fn and_tokens_of(mut self, issuer: Issuer) -> Self {
+        self.tokens = Some(Tokens::of(issuer));
+        self
+    }
+
+    /// Pages of these origins may use it in a browser.
+    #[must_use]
+    pub fn for_pages_of(mut self, origins: Vec<String>) -> Self {
+        self.origins = origins;
+        self
+    }
+
+    /// So many requests in a minute, for whoever has no limit of their own.
+    #[must_use]
+    pub fn at_most(mut self, per_minute: Option<NonZeroU32>) -> Self {
+        self.per_minute = per_minute;
+        self
+    }
+
+    /// The origins whose pages may use it.
+    pub(crate) fn origins(&self) -> &[String] {
+        &self.origins
+    }
+
+    /// Who asks, if they may, and not too often.
+    pub(crate) async fn caller(&self, key: Option<&str>, headers: &HeaderMap) -> Result<Caller, Problem> {
+        let (caller, own) = self.known(key, headers).await?;
+        self.pace.take(&caller.name, own.or(self.per_minute))?;
+        Ok(caller)
+    }
+
+    async fn known(
+        &self,
+        key: Option<&str>,
+        headers: &HeaderMap,
+    ) -> Result<(Caller, Option<NonZeroU32>), Problem> {
+        if let Some(scope) = &self.open {
+            self.must_be_here(headers)?;
+            return Ok((Caller { name: Arc::from("local"), scope: scope.clone() }, None));
+        }
+        let Some(key) = key else {
+            return Err(Problem::unauthorized("send a key, as `x-api-key` or `Authorization: Bearer …`"));
+        };
+        let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
+        if let Some(known) = self.keys.get(&hash) {
+            let caller = Caller { name: known.name.as_str().into(), scope: known.scope.clone() };
+            return Ok((caller, known.per_minute));
+        }
+        match &self.tokens {
+            Some(tokens) if key.split('.').count() == 3 => Ok((tokens.caller(key).await?, None)),
+            _ => Err(Problem::unauthorized("the key is not known")),
+        }
+    }
+
+    /// Without keys, other pages in the browser must not ask on a person's behalf: neither under a name that leads here
+    /// nor from another origin.
+    fn must_be_here(&self, headers: &HeaderMap) -> Result<(), Problem> {
+        let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+        let host = text(header::HOST).unwrap_or_default();
+        if !is_local(&format!("http://{host}/")) {
+            let detail = format!("`{host}` is not this machine; a server that others reach needs keys");
+            return Err(Problem::forbidden(detail));
+        }
+        match text(header::ORIGIN) {
+            Some(origin) if !is_local(origin) && !self.origins.iter().any(|known| known == origin) => {
+                let detail =
+                    format!("pages of {origin} may not use this server; `serve.origins` can allow them");
+                Err(Problem::forbidden(detail))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn is_local(url: &str) -> bool {
+    Url::parse(url).ok().is_some_and(|url| match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+    use ibid_core::Tenant;
+
+    use super::*;
+
+    fn headers(host: &'static str, origin: Option<&'static str>) -> HeaderMap {
+        let mut headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(host))]);
+        headers.extend(origin.map(|origin| (header::ORIGIN, HeaderValue::from_static(origin))));
+        headers
+    }
+
+    #[tokio::test]
+    async fn without_keys_only_this_machine_may_ask() {
+        let access =
+            Access::open(Scope::of(Tenant::local())).for_pages_of(vec!["https://desk.example".to_owned()]);
+        for (host, origin, allowed) in [
+            ("127.0.0.1:8123", None, true),
+            ("localhost:8123", Some("http://localhost:8123"), true),
+            ("[::1]:8123", Some("https://desk.example"), true),
+            ("rebound.example:8123", None, false),
+            ("127.0.0.1:8123", Some("https://evil.example"), false),
+            ("127.0.0.1:8123", Some("null"), false),
+        ] {
+            let known = access.caller(None, &headers(host, origin)).await;
+            assert_eq!(known.is_ok(), allowed, "{host} {origin:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_key_is_known_by_its_hash_and_held_to_its_pace() {
+        let key = Key {
+            name: "desk".to_owned(),
+            hash: Sha256::digest(b"ibid_secret").into(),
+            scope: Scope::of("acme".parse().unwrap()),
+            per_minute: NonZeroU32::new(2),
+        };
+        let access = Access::keys([key]);
+        let none = HeaderMap::new();
+        assert!(access.caller(None, &none).await.is_err());
+        assert!(access.caller(Some("ibid_other"), &none).await.is_err());
+        for _ in 0..2 {
+            let caller = access.caller(Some("ibid_secret"), &none).await.unwrap();
+            assert_eq!((&*caller.name, caller.scope.tenant().as_str()), ("desk", "acme"));
+        }
+        let refused = access.caller(Some("ibid_secret"), &none).await.unwrap_err();
+        assert!(refused.detail().contains("2 requests"), "{refused:?}");
+    }
+}

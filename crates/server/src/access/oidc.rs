@@ -1,0 +1,169 @@
+//! Tokens of an OpenID Connect issuer: signed by it, for us, not expired; and what they say about their holder.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::http::Request;
+use bytes::Bytes;
+use ibid_core::{Corpus, Label, Scope, Tenant};
+use ibid_egress::Egress;
+use jsonwebtoken::jwk::{Jwk, JwkSet};
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tokio::sync::RwLock;
+
+use crate::http::{Caller, Problem};
+
+/// An unknown key makes us ask the issuer again, but not more often than this.
+const BETWEEN: Duration = Duration::from_secs(60);
+/// Signatures that only the issuer can make. With a shared secret anybody who checks could sign.
+const ALGORITHMS: [Algorithm; 7] = [
+    Algorithm::RS256,
+    Algorithm::RS384,
+    Algorithm::RS512,
+    Algorithm::PS256,
+    Algorithm::ES256,
+    Algorithm::ES384,
+    Algorithm::EdDSA,
+];
+
+/// Who issues tokens, and how they are read.
+pub struct Issuer {
+    /// Its address, as it stands in its tokens.
+    pub url: String,
+    /// For whom its tokens must be.
+    pub audience: String,
+    /// What its tokens tell.
+    pub claims: Claims,
+    /// The way to it.
+    pub egress: Egress,
+}
+
+/// The names under which tokens tell what their holder may see.
+#[derive(Debug, Clone)]
+pub struct Claims {
+    /// The tenant, a text.
+    pub tenant: String,
+    /// The corpora, a list of texts; without it, all of the tenant's.
+    pub corpora: String,
+    /// The labels, a list of texts.
+    pub labels: String,
+}
+
+/// The issuer's keys, as they were last fetched.
+#[derive(Default)]
+struct Fetched {
+    keys: Vec<Jwk>,
+    when: Option<Instant>,
+}
+
+/// Reads tokens.
+pub(super) struct Tokens {
+    issuer: Issuer,
+    fetched: RwLock<Fetched>,
+}
+
+#[derive(Deserialize)]
+struct Discovered {
+    issuer: String,
+    jwks_uri: String,
+}
+
+impl Tokens {
+    pub(super) fn of(issuer: Issuer) -> Self {
+        Self { issuer, fetched: RwLock::default() }
+    }
+
+    /// Whose a token is.
+    pub(super) async fn caller(&self, token: &str) -> Result<Caller, Problem> {
+        let refused =
+            |why: &dyn std::fmt::Display| Problem::unauthorized(format!("the token is not accepted: {why}"));
+        let head = decode_header(token).map_err(|error| refused(&error))?;
+        if !ALGORITHMS.contains(&head.alg) {
+            return Err(refused(&format!("{:?} is no signature of an issuer", head.alg)));
+        }
+        let key = self.key(head.kid.as_deref()).await?.ok_or_else(|| refused(&"its key is not known"))?;
+        let key = DecodingKey::from_jwk(&key).map_err(|error| refused(&error))?;
+        let mut rules = Validation::new(head.alg);
+        rules.set_audience(&[&self.issuer.audience]);
+        rules.set_issuer(&[&self.issuer.url]);
+        rules.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
+        let claims =
+            decode::<Map<String, Value>>(token, &key, &rules).map_err(|error| refused(&error))?.claims;
+        let subject = claims.get("sub").and_then(Value::as_str).unwrap_or_default();
+        let scope = self.issuer.claims.scope(&claims).map_err(|why| refused(&why))?;
+        Ok(Caller { name: Arc::from(format!("{}/{subject}", scope.tenant())), scope })
+    }
+
+    /// A key of the issuer, fetched anew if it is not known.
+    async fn key(&self, id: Option<&str>) -> Result<Option<Jwk>, Problem> {
+        let find = |keys: &[Jwk]| match id {
+            Some(id) => keys.iter().find(|key| key.common.key_id.as_deref() == Some(id)).cloned(),
+            None => keys.first().filter(|_| keys.len() == 1).cloned(),
+        };
+        if let Some(key) = find(&self.fetched.read().await.keys) {
+            return Ok(Some(key));
+        }
+        let mut fetched = self.fetched.write().await;
+        if fetched.when.is_some_and(|when| when.elapsed() < BETWEEN) {
+            return Ok(find(&fetched.keys));
+        }
+        fetched.when = Some(Instant::now());
+        let about = format!("{}/.well-known/openid-configuration", self.issuer.url.trim_end_matches('/'));
+        let about: Discovered = self.get(&about).await?;
+        if about.issuer != self.issuer.url {
+            return Err(Problem::unavailable(
+                "the issuer of tokens calls itself by another name than `serve.oidc.issuer`",
+            ));
+        }
+        let keys: JwkSet = self.get(&about.jwks_uri).await?;
+        fetched.keys = keys.keys;
+        Ok(find(&fetched.keys))
+    }
+
+    async fn get<T: serde::de::DeserializeOwned>(&self, url: &str) -> Result<T, Problem> {
+        let unreachable = |why: &dyn std::fmt::Display| {
+            Problem::unavailable(format!("the issuer of tokens cannot be asked: {why}"))
+        };
+        let request = Request::get(url).body(Bytes::new()).map_err(|error| unreachable(&error))?;
+        let response = self.issuer.egress.send(request).await.map_err(|error| unreachable(&error))?;
+        if !response.status().is_success() {
+            return Err(unreachable(&response.status()));
+        }
+        let bytes = response.bytes().await.map_err(|error| unreachable(&error))?;
+        serde_json::from_slice(&bytes).map_err(|error| unreachable(&error))
+    }
+}
+
+impl Claims {
+    /// What a holder may see. Who belongs to no tenant sees nothing.
+    fn scope(&self, claims: &Map<String, Value>) -> Result<Scope, String> {
+        let tenant = claims.get(&self.tenant).and_then(Value::as_str);
+        let tenant = tenant.ok_or_else(|| format!("it does not say `{}`", self.tenant))?;
+        let tenant: Tenant = tenant.parse().map_err(|error: ibid_core::InvalidName| error.to_string())?;
+        let scope = Scope::of(tenant).holding(names::<Label>(claims, &self.labels)?);
+        Ok(match claims.contains_key(&self.corpora) {
+            true => scope.within(names::<Corpus>(claims, &self.corpora)?),
+            false => scope,
+        })
+    }
+}
+
+/// The names in a list.
+fn names<T: std::str::FromStr<Err = ibid_core::InvalidName> + Ord>(
+    claims: &Map<String, Value>,
+    name: &str,
+) -> Result<BTreeSet<T>, String> {
+    let list = match claims.get(name) {
+        None | Some(Value::Null) => return Ok(BTreeSet::new()),
+        Some(Value::Array(list)) => list,
+        Some(_) => return Err(format!("`{name}` is no list")),
+    };
+    let read = |value: &Value| {
+        let text = value.as_str().ok_or_else(|| format!("`{name}` has more than texts"))?;
+        text.parse().map_err(|error: ibid_core::InvalidName| error.to_string())
+    };
+    list.iter().map(read).collect()
+}

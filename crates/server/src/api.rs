@@ -1,0 +1,206 @@
+//! Routes together with what is told of them in the OpenAPI document, so that neither is without the other.
+
+use axum::Router;
+use axum::handler::Handler;
+use axum::routing::{MethodFilter, MethodRouter, on};
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use schemars::{JsonSchema, Schema};
+use serde_json::{Map, Value, json};
+
+use crate::app::App;
+
+/// Routes, and the document that describes them.
+pub(crate) struct Api {
+    router: Router<App>,
+    paths: Map<String, Value>,
+    schemas: SchemaGenerator,
+}
+
+/// The schema of a body, once there is a place for what it refers to.
+type Body = Box<dyn Fn(&mut SchemaGenerator) -> Schema>;
+
+/// What is told of an operation.
+pub(crate) struct About {
+    summary: &'static str,
+    tag: &'static str,
+    body: Option<Body>,
+    query: Vec<(&'static str, &'static str)>,
+    answer: Answer,
+}
+
+#[derive(Clone, Copy)]
+enum Answer {
+    Json,
+    Events,
+    File,
+    Nothing,
+}
+
+/// Something that can be done, in a few words, under a heading.
+pub(crate) fn about(tag: &'static str, summary: &'static str) -> About {
+    About { summary, tag, body: None, query: Vec::new(), answer: Answer::Json }
+}
+
+impl About {
+    /// It takes a body in JSON.
+    pub(crate) fn takes<T: JsonSchema>(mut self) -> Self {
+        self.body = Some(Box::new(|schemas| schemas.subschema_for::<T>()));
+        self
+    }
+
+    /// It takes this after the question mark.
+    pub(crate) fn query(mut self, name: &'static str, meaning: &'static str) -> Self {
+        self.query.push((name, meaning));
+        self
+    }
+
+    /// It answers with server-sent events.
+    pub(crate) fn events(mut self) -> Self {
+        self.answer = Answer::Events;
+        self
+    }
+
+    /// It answers with a file.
+    pub(crate) fn file(mut self) -> Self {
+        self.answer = Answer::File;
+        self
+    }
+
+    /// It answers without a body.
+    pub(crate) fn nothing(mut self) -> Self {
+        self.answer = Answer::Nothing;
+        self
+    }
+
+    fn told(&self, path: &str, schemas: &mut SchemaGenerator) -> Value {
+        let mut parameters: Vec<Value> = names_in(path)
+            .map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }))
+            .collect();
+        parameters.extend(self.query.iter().map(|(name, meaning)| {
+            json!({ "name": name, "in": "query", "description": meaning, "schema": { "type": "string" } })
+        }));
+        let answer = match self.answer {
+            Answer::Json => {
+                json!({ "2XX": { "description": "done", "content": { "application/json": { "schema": {} } } } })
+            }
+            Answer::Events => json!({ "200": {
+                "description": "server-sent events",
+                "content": { "text/event-stream": { "schema": { "type": "string" } } },
+            } }),
+            Answer::File => {
+                json!({ "2XX": { "description": "the file", "content": { "*/*": { "schema": {} } } } })
+            }
+            Answer::Nothing => json!({ "2XX": { "description": "done" } }),
+        };
+        let mut told = json!({ "summary": self.summary, "tags": [self.tag], "parameters": parameters, "responses": answer });
+        told["responses"]["4XX"] = json!({ "$ref": "#/components/responses/Problem" });
+        if let Some(body) = &self.body {
+            let schema = body(schemas);
+            told["requestBody"] =
+                json!({ "required": true, "content": { "application/json": { "schema": schema } } });
+        }
+        told
+    }
+}
+
+/// The names that a path leaves open.
+fn names_in(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+}
+
+impl Api {
+    /// No routes yet.
+    pub(crate) fn new() -> Self {
+        let settings = SchemaSettings::draft2020_12()
+            .with(|settings| settings.definitions_path = "/components/schemas".into());
+        Self { router: Router::new(), paths: Map::new(), schemas: settings.into_generator() }
+    }
+
+    /// Something to be read.
+    pub(crate) fn get<H: Handler<T, App>, T: 'static>(self, path: &str, handler: H, about: About) -> Self {
+        self.on("get", path, on(MethodFilter::GET, handler), &about)
+    }
+
+    /// Something to be done.
+    pub(crate) fn post<H: Handler<T, App>, T: 'static>(self, path: &str, handler: H, about: About) -> Self {
+        self.on("post", path, on(MethodFilter::POST, handler), &about)
+    }
+
+    /// Something to be changed.
+    pub(crate) fn patch<H: Handler<T, App>, T: 'static>(self, path: &str, handler: H, about: About) -> Self {
+        self.on("patch", path, on(MethodFilter::PATCH, handler), &about)
+    }
+
+    /// Something to be deleted.
+    pub(crate) fn delete<H: Handler<T, App>, T: 'static>(self, path: &str, handler: H, about: About) -> Self {
+        self.on("delete", path, on(MethodFilter::DELETE, handler), &about)
+    }
+
+    /// A route that was made elsewhere.
+    pub(crate) fn on(mut self, method: &str, path: &str, route: MethodRouter<App>, about: &About) -> Self {
+        let told = about.told(path, &mut self.schemas);
+        let at = self.paths.entry(path).or_insert_with(|| json!({}));
+        at[method] = told;
+        self.router = self.router.route(path, route);
+        self
+    }
+
+    /// The routes of a part of the server as well.
+    pub(crate) fn and(self, part: fn(Self) -> Self) -> Self {
+        part(self)
+    }
+
+    /// The routes, and what is told of them.
+    pub(crate) fn into_parts(mut self) -> (Router<App>, Described) {
+        let schemas = self.schemas.take_definitions(true);
+        (self.router, Described { paths: self.paths, schemas })
+    }
+}
+
+/// What is told of some routes.
+pub(crate) struct Described {
+    paths: Map<String, Value>,
+    schemas: Map<String, Value>,
+}
+
+/// The OpenAPI document of several parts.
+pub(crate) fn document(parts: impl IntoIterator<Item = Described>) -> Value {
+    let (mut paths, mut schemas) = (Map::new(), Map::new());
+    for part in parts {
+        paths.extend(part.paths);
+        schemas.extend(part.schemas);
+    }
+    let text = json!({ "type": "string" });
+    schemas.insert(
+        "Problem".to_owned(),
+        json!({
+            "type": "object",
+            "properties": {
+                "type": text, "title": text, "status": { "type": "integer" }, "detail": text, "trace_id": text,
+            },
+        }),
+    );
+    let problem = json!({ "schema": { "$ref": "#/components/schemas/Problem" } });
+    let problem = json!({
+        "description": "what happened, why, and what to do",
+        "content": { "application/problem+json": problem, "application/json": { "schema": {} } },
+    });
+    json!({
+        "openapi": "3.1.0",
+        "info": { "title": "ibid", "version": env!("CARGO_PKG_VERSION"), "description": DESCRIPTION },
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "responses": { "Problem": problem },
+            "securitySchemes": {
+                "key": { "type": "apiKey", "in": "header", "name": "x-api-key" },
+                "bearer": { "type": "http", "scheme": "bearer" },
+            },
+        },
+        "security": [{}, { "key": [] }, { "bearer": [] }],
+    })
+}
+
+const DESCRIPTION: &str = "Assistants that answer from documents and cite the page. Threads, runs and assistants have the \
+     shape of LangGraph's Agent Server, /v1 has the shape of OpenAI's API, and /mcp speaks the Model Context Protocol; \
+     their published clients work unchanged.";

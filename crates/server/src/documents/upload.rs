@@ -1,0 +1,180 @@
+//! Documents that come in: as files, streamed to disk, or from addresses that the configuration allows.
+
+use axum::extract::{DefaultBodyLimit, Multipart, State};
+use axum::http::StatusCode;
+use axum::routing::{MethodRouter, post};
+use ibid_core::{Corpus, Label};
+use ibid_knowledge::Job;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+
+use crate::app::App;
+use crate::http::{Caller, Json, Problem};
+
+/// So many files come in one request at most.
+const MOST: usize = 100;
+/// The largest field that is no file, in bytes.
+const LARGEST_FIELD: usize = 4096;
+
+/// Takes files. Their size is limited one by one.
+pub(super) fn route() -> MethodRouter<App> {
+    post(upload).layer(DefaultBodyLimit::disable())
+}
+
+/// What is said of documents that come in.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "DocumentAbout")]
+struct About {
+    /// The set that they belong to.
+    #[schemars(with = "Option<String>")]
+    corpus: Option<Corpus>,
+    /// Their type; otherwise the name of the file tells it.
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    /// The title.
+    title: Option<String>,
+    /// The language, as ISO 639-1 has it.
+    language: Option<String>,
+    /// Who may see them; empty means everybody at the tenant.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    labels: Vec<Label>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "DocumentFetch")]
+pub(super) struct Fetch {
+    url: String,
+    /// What tells it apart in its corpus; the address unless said otherwise.
+    key: Option<String>,
+    #[serde(flatten)]
+    about: About,
+}
+
+/// A file that came in.
+struct Incoming {
+    name: String,
+    file: tempfile::NamedTempFile,
+}
+
+async fn upload(
+    State(app): State<App>,
+    caller: Caller,
+    mut form: Multipart,
+) -> Result<(StatusCode, axum::Json<Value>), Problem> {
+    let (mut about, mut files) = (About::default(), Vec::new());
+    let unreadable = |error: axum::extract::multipart::MultipartError| Problem::unreadable(error.to_string());
+    while let Some(mut field) = form.next_field().await.map_err(unreadable)? {
+        let Some(name) = field.file_name().map(plain) else {
+            let name = field.name().unwrap_or_default().to_owned();
+            let mut text = Vec::new();
+            while let Some(bytes) = field.chunk().await.map_err(unreadable)? {
+                text.extend_from_slice(&bytes);
+                if text.len() > LARGEST_FIELD {
+                    return Err(Problem::too_large(format!("the field `{name}` is too long")));
+                }
+            }
+            about.set(&name, String::from_utf8_lossy(&text).trim())?;
+            continue;
+        };
+        if name.is_empty() {
+            return Err(Problem::invalid("a file needs a name"));
+        }
+        if files.len() == MOST {
+            return Err(Problem::too_large(format!("at most {MOST} files are taken at once")));
+        }
+        let file = tempfile::NamedTempFile::new().map_err(|error| Problem::internal(&error))?;
+        let mut out =
+            tokio::fs::File::create(file.path()).await.map_err(|error| Problem::internal(&error))?;
+        let (mut length, largest) = (0, app.library().largest);
+        while let Some(bytes) = field.chunk().await.map_err(unreadable)? {
+            length += bytes.len() as u64;
+            if length > largest {
+                return Err(Problem::too_large(format!(
+                    "{name} has more than the {} MB of `ingest.largest_mb`",
+                    largest >> 20
+                )));
+            }
+            out.write_all(&bytes).await.map_err(|error| Problem::internal(&error))?;
+        }
+        out.flush().await.map_err(|error| Problem::internal(&error))?;
+        files.push(Incoming { name, file });
+    }
+    if files.is_empty() {
+        return Err(Problem::invalid("send at least one file, as multipart/form-data"));
+    }
+    if about.title.is_some() && files.len() > 1 {
+        return Err(Problem::invalid(format!("a title is for one document, and there are {}", files.len())));
+    }
+    let mut taken = Vec::new();
+    for Incoming { name, file } in &files {
+        let job = about.job(&app, &caller, name, name);
+        let document = job.document();
+        let run = app.library().load(&caller.scope, job, Some(file.path())).await?;
+        taken.push(json!({ "document_id": document, "source": name, "run_id": run.to_string() }));
+    }
+    Ok((StatusCode::ACCEPTED, axum::Json(json!({ "documents": taken }))))
+}
+
+pub(super) async fn fetch(
+    State(app): State<App>,
+    caller: Caller,
+    Json(asked): Json<Fetch>,
+) -> Result<(StatusCode, axum::Json<Value>), Problem> {
+    let url =
+        url::Url::parse(&asked.url).map_err(|error| Problem::invalid(format!("{}: {error}", asked.url)))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(Problem::invalid("only http and https addresses are fetched"));
+    }
+    let key = asked.key.as_deref().unwrap_or(&asked.url);
+    let job = asked.about.job(&app, &caller, key, &asked.url);
+    let document = job.document();
+    let run = app.library().load(&caller.scope, job, None).await?;
+    let taken = json!({ "document_id": document, "source": asked.url, "run_id": run.to_string() });
+    Ok((StatusCode::ACCEPTED, axum::Json(json!({ "documents": [taken] }))))
+}
+
+impl About {
+    fn set(&mut self, name: &str, value: &str) -> Result<(), Problem> {
+        let invalid = |error: ibid_core::InvalidName| Problem::invalid(error.to_string());
+        match name {
+            "corpus" => self.corpus = Some(value.parse().map_err(invalid)?),
+            "type" => self.kind = Some(value.to_owned()),
+            "title" => self.title = Some(value.to_owned()),
+            "language" => self.language = Some(value.to_owned()),
+            "labels" => {
+                let labels = value.split(',').map(str::trim).filter(|label| !label.is_empty());
+                self.labels
+                    .extend(labels.map(str::parse).collect::<Result<Vec<Label>, _>>().map_err(invalid)?);
+            }
+            other => return Err(Problem::invalid(format!("there is no field `{other}`"))),
+        }
+        Ok(())
+    }
+
+    fn job(&self, app: &App, caller: &Caller, key: &str, source: &str) -> Job {
+        let library = app.library();
+        let corpus = self.corpus.clone().unwrap_or_else(|| library.corpus.clone());
+        let mut settings = (library.treated)(source, &corpus);
+        settings.kind = self.kind.clone().unwrap_or(settings.kind);
+        settings.title.clone_from(&self.title);
+        settings.language.clone_from(&self.language);
+        settings.labels = self.labels.iter().cloned().collect();
+        Job {
+            tenant: caller.scope.tenant().clone(),
+            corpus,
+            key: key.to_owned(),
+            source: source.to_owned(),
+            version: None,
+            settings,
+        }
+    }
+}
+
+/// The name of a file, without folders and without what could steer a terminal.
+fn plain(name: &str) -> String {
+    let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    name.chars().filter(|letter| !letter.is_control()).take(200).collect()
+}

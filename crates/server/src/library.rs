@@ -1,0 +1,117 @@
+//! The documents, what loads them and what finds in them.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::StreamExt as _;
+use ibid_core::evidence::{DocumentId, Index};
+use ibid_core::{Corpus, Message, Role, RunId, Scope};
+use ibid_engine::{Engine, Run, Turn};
+use ibid_knowledge::{Error, Ingestion, Job, Settings, Store};
+
+use crate::http::Problem;
+
+/// After so many documents the indexes are brought up to date, and after the last one.
+const BETWEEN_UPKEEP: usize = 64;
+
+/// How a file is treated, by its name and its corpus.
+pub type Treated = Box<dyn Fn(&str, &Corpus) -> Settings + Send + Sync>;
+
+/// The documents, what loads them and what finds in them.
+pub struct Library {
+    /// Where they are kept.
+    pub store: Arc<Store>,
+    /// Loads them.
+    pub ingestion: Ingestion,
+    /// Runs loads, so that none is lost.
+    pub loads: Arc<dyn Engine>,
+    /// What the loads are called there.
+    pub program: String,
+    /// Finds in them.
+    pub index: Arc<dyn Index>,
+    /// Where documents go that nobody says otherwise of.
+    pub corpus: Corpus,
+    /// How a file is treated, by its name and its corpus.
+    pub treated: Treated,
+    /// The largest file, in bytes.
+    pub largest: u64,
+    /// How many documents were loaded and are being loaded.
+    pub upkeep: Arc<Upkeep>,
+}
+
+/// When the indexes are brought up to date.
+#[derive(Default)]
+pub struct Upkeep {
+    loading: AtomicUsize,
+    loaded: AtomicUsize,
+}
+
+impl Library {
+    /// Loads a document, from a file that was uploaded or from its source.
+    pub(crate) async fn load(
+        &self,
+        scope: &Scope,
+        mut job: Job,
+        file: Option<&Path>,
+    ) -> Result<RunId, Problem> {
+        self.ingestion.permit(scope, &job).await.map_err(problem)?;
+        if let Some(file) = file {
+            let bytes = tokio::fs::read(file).await.map_err(|error| Problem::internal(&error))?;
+            job.version = Some(self.ingestion.keep(&bytes).await.map_err(problem)?);
+        }
+        let text = serde_json::to_string(&job).map_err(|error| Problem::internal(&error))?;
+        let turn = Turn::new(Job::thread(&job.document()), &self.program, Message::user(text));
+        let run = self.loads.submit(scope, turn).await?.run;
+        self.keep_up_after(scope.clone(), run);
+        Ok(run)
+    }
+
+    /// The last load of a document, if the scope may see what is loaded.
+    pub(crate) async fn last_load(
+        &self,
+        scope: &Scope,
+        document: &DocumentId,
+    ) -> Result<Option<Run>, Problem> {
+        let thread = Job::thread(document);
+        let runs = match self.loads.runs(scope, thread).await {
+            Ok(runs) => runs,
+            Err(ibid_engine::Error::UnknownThread(_)) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        // What was asked for says who may see it; the ledger does not know it yet.
+        let said = crate::messages::of_thread(&self.loads, scope, thread).await?;
+        let jobs = said.iter().rev().filter(|said| said.message.role == Role::User);
+        let job = jobs.filter_map(|said| serde_json::from_str::<Job>(&said.message.text).ok()).next();
+        let seen = job.is_some_and(|job| scope.sees(&job.tenant, &job.corpus, &job.settings.labels));
+        Ok(runs.into_iter().next_back().filter(|_| seen))
+    }
+
+    /// Brings the indexes up to date when a load is over, unless many others follow.
+    fn keep_up_after(&self, scope: Scope, run: RunId) {
+        let (loads, store, upkeep) = (self.loads.clone(), self.store.clone(), self.upkeep.clone());
+        upkeep.loading.fetch_add(1, Ordering::Relaxed);
+        tokio::spawn(async move {
+            if let Ok(events) = loads.events(&scope, run, 0).await {
+                events.for_each(|_| std::future::ready(())).await;
+            }
+            let left = upkeep.loading.fetch_sub(1, Ordering::Relaxed) - 1;
+            let loaded = upkeep.loaded.fetch_add(1, Ordering::Relaxed) + 1;
+            if (left == 0 || loaded.is_multiple_of(BETWEEN_UPKEEP))
+                && let Err(error) = store.keep_up().await
+            {
+                // Nothing is lost by it, and the next load tries again.
+                tracing::warn!(%error, "the indexes of the store could not be brought up to date");
+            }
+        });
+    }
+}
+
+/// What is told of a failure of the store.
+pub(crate) fn problem(error: Error) -> Problem {
+    match error {
+        Error::NotAllowed(why) => Problem::forbidden(why),
+        error if error.may_pass() => Problem::unavailable(error.to_string()),
+        error => Problem::internal(&error),
+    }
+}

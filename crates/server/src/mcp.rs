@@ -1,0 +1,276 @@
+//! The Model Context Protocol at `/mcp`: a tool to ask an assistant, and the tools of the assistants themselves.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::StreamExt as _;
+use http::request::Parts;
+use ibid_core::tool::{Tool as Port, ToolOutput};
+use ibid_core::{Corpus, Message, Role, Scope, ThreadId};
+use ibid_engine::{Stop, Turn};
+use ibid_graph::Kind;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
+    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig,
+    Tool, ToolAnnotations,
+};
+use rmcp::service::RequestContext;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{RoleServer, ServerHandler};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::app::App;
+use crate::http::{Caller, Problem};
+
+/// The tool that asks an assistant.
+const ASK: &str = "ask";
+/// So often a client hears that it is not forgotten.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// The largest request, in bytes.
+const LARGEST: usize = 4 << 20;
+
+/// The route. Every request stands for itself: there are no sessions that could be taken over.
+pub(crate) fn routes(app: &App) -> Router<App> {
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_sse_keep_alive(Some(KEEP_ALIVE))
+        .with_max_request_body_bytes(LARGEST)
+        // Hosts and origins are checked for the whole server.
+        .disable_allowed_hosts();
+    let mcp = Mcp { app: app.clone() };
+    let service =
+        StreamableHttpService::new(move || Ok(mcp.clone()), Arc::new(NeverSessionManager::default()), config);
+    Router::new().route_service("/mcp", service).layer(from_fn(whole))
+}
+
+/// Hands a request on when all of it is there, so that one that breaks off is the client's failure and not ours.
+async fn whole(request: Request, next: Next) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    match to_bytes(body, LARGEST).await {
+        Ok(bytes) => next.run(Request::from_parts(parts, Body::from(bytes))).await,
+        Err(error) => Problem::unreadable(format!("the request breaks off: {error}")).into_response(),
+    }
+}
+
+#[derive(Clone)]
+struct Mcp {
+    app: App,
+}
+
+#[derive(Debug, Deserialize)]
+struct Ask {
+    question: String,
+    #[serde(default)]
+    assistant: Option<String>,
+    #[serde(default)]
+    mode: Option<String>,
+    #[serde(default)]
+    format: Option<String>,
+    #[serde(default)]
+    thread: Option<String>,
+}
+
+impl ServerHandler for Mcp {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("ibid", env!("CARGO_PKG_VERSION")))
+            .with_instructions(
+                "Assistants that answer from documents and cite the page. `ask` gives an answer with checked citations; \
+                 the other tools search the documents of one assistant.",
+            )
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        caller(&context)?;
+        let reads = || ToolAnnotations::new().read_only(true);
+        let mut tools =
+            vec![Tool::new(ASK, "Ask an assistant and get its answer with citations.", self.ask_schema())];
+        for (assistant, offer) in self.app.assistants() {
+            for tool in &offer.tools {
+                let spec = tool.spec();
+                let schema = spec.parameters.as_object().cloned().unwrap_or_default();
+                let name = format!("{assistant}_{}", spec.name);
+                tools.push(Tool::new(name, spec.description.clone(), Arc::new(schema)));
+            }
+        }
+        Ok(ListToolsResult::with_all_items(
+            tools.into_iter().map(|tool| tool.with_annotations(reads())).collect(),
+        ))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let caller = caller(&context)?.clone();
+        let arguments = request.arguments.unwrap_or_default();
+        if request.name == ASK {
+            let ask: Ask = serde_json::from_value(Value::Object(arguments))
+                .map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
+            let answered = self.ask(&caller, ask, &context).await;
+            return Ok(answered.unwrap_or_else(|problem| failed(problem.detail())).into());
+        }
+        let Some((scope, tool)) = self.find(&caller, &request.name) else {
+            return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
+        };
+        let called = tool.call(&scope, Value::Object(arguments));
+        let Some(called) = context.ct.run_until_cancelled(called).await else {
+            return Err(ErrorData::internal_error("cancelled", None));
+        };
+        Ok(match called {
+            Ok(output) => told(output),
+            Err(error) => failed(&error.to_string()),
+        }
+        .into())
+    }
+}
+
+impl Mcp {
+    fn ask_schema(&self) -> Arc<Map<String, Value>> {
+        let names: Vec<&String> = self.app.assistants().keys().collect();
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "question": { "type": "string", "description": "What to ask." },
+                "assistant": { "type": "string", "enum": names, "description": "Who answers; `default` unless said." },
+                "mode": { "type": "string", "description": "One of the assistant's modes." },
+                "format": { "type": "string", "description": "One of the assistant's formats." },
+                "thread": { "type": "string", "description": "The conversation to go on in, as an earlier answer named it." },
+            },
+            "required": ["question"],
+        });
+        Arc::new(schema.as_object().cloned().unwrap_or_default())
+    }
+
+    /// A tool of an assistant by its name here, and what it may see: what the caller may, of the assistant's documents.
+    fn find(&self, caller: &Caller, name: &str) -> Option<(Scope, &Arc<dyn Port>)> {
+        self.app.assistants().iter().find_map(|(assistant, offer)| {
+            let name = name.strip_prefix(assistant.as_str())?.strip_prefix('_')?;
+            let tool = offer.tools.iter().find(|tool| tool.spec().name == name)?;
+            Some((narrowed(&caller.scope, &offer.definition.corpora), tool))
+        })
+    }
+
+    async fn ask(
+        &self,
+        caller: &Caller,
+        ask: Ask,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, Problem> {
+        let assistant = ask.assistant.as_deref().unwrap_or("default");
+        self.app.assistant(assistant)?;
+        let thread = ask.thread.as_deref().map_or_else(|| Ok(ThreadId::new()), crate::http::thread_id)?;
+        let mut turn = Turn::new(thread, assistant, Message::user(ask.question));
+        for (name, value) in [("mode", ask.mode), ("format", ask.format)] {
+            turn.options.extend(value.map(|value| (name.to_owned(), value.into())));
+        }
+        let engine = self.app.engine();
+        let run = engine.submit(&caller.scope, turn).await?.run;
+        let mut events = engine.events(&caller.scope, run, 0).await?;
+        let token = context.meta.get_progress_token();
+        let mut progress = 0.0;
+        while let Some(event) = context.ct.run_until_cancelled(events.next()).await.unwrap_or_default() {
+            match (event?.what.kind, &token) {
+                (Kind::Status { text }, Some(token)) => {
+                    progress += 1.0;
+                    let note = ProgressNotificationParam::new(token.clone(), progress).with_message(text);
+                    // Who does not listen any more is told by the cancellation.
+                    let _ = context.peer.notify_progress(note).await;
+                }
+                (Kind::Ended { .. } | Kind::Asked { .. }, _) => break,
+                _ => {}
+            }
+        }
+        if context.ct.is_cancelled() {
+            engine.stop(&caller.scope, run, Stop::Keep).await?;
+            return Err(Problem::conflict("cancelled"));
+        }
+        let ended = engine.run(&caller.scope, run).await?;
+        if let Some(error) = ended.error {
+            return Ok(failed(&format!("the assistant failed: {error}")));
+        }
+        let said = crate::messages::of_thread(engine, &caller.scope, thread).await?;
+        let own =
+            said.iter().rev().find(|said| said.run == Some(run) && said.message.role == Role::Assistant);
+        let Some(said) = own else { return Ok(failed("the assistant said nothing")) };
+        let extra = |name: &str| said.message.extra.get(name).cloned().unwrap_or_else(|| json!([]));
+        let data = json!({
+            "answer": said.message.text,
+            "citations": extra("citations"),
+            "warnings": extra("warnings"),
+            "structured": said.message.extra.get("structured"),
+            "thread": thread.to_string(),
+        });
+        let mut result = CallToolResult::structured(data);
+        result.content = vec![ContentBlock::text(in_words(&said.message))];
+        Ok(result)
+    }
+}
+
+/// An answer for a reader who sees text only.
+fn in_words(message: &Message) -> String {
+    let list = |name: &str| message.extra.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut text = message.text.clone();
+    for citation in list("citations") {
+        let title = citation["title"].as_str().unwrap_or_default();
+        let snippet = citation["snippet"].as_str().unwrap_or_default();
+        let found = citation["found"].as_str().unwrap_or("not quoted");
+        text.push_str(&format!(
+            "\n[{}] {title}, page {} ({found}): {snippet}",
+            citation["source"], citation["page"]
+        ));
+    }
+    for warning in list("warnings") {
+        text.push_str(&format!("\nWarning: {}", warning["text"].as_str().unwrap_or_default()));
+    }
+    text
+}
+
+fn told(output: ToolOutput) -> CallToolResult {
+    match output {
+        ToolOutput::Said { text, data } => {
+            let data = if data.is_object() { data } else { json!({ "data": data }) };
+            let mut result = CallToolResult::structured(data);
+            result.content = vec![ContentBlock::text(text)];
+            result
+        }
+        ToolOutput::Found(passages) => {
+            let words = passages
+                .iter()
+                .map(|passage| format!("{}, page {}\n{}", passage.title, passage.page, passage.text));
+            let text = words.collect::<Vec<_>>().join("\n\n");
+            let mut result = CallToolResult::structured(json!({ "passages": passages }));
+            let text = if text.is_empty() { "nothing was found".to_owned() } else { text };
+            result.content = vec![ContentBlock::text(text)];
+            result
+        }
+    }
+}
+
+fn failed(text: &str) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(text.to_owned())])
+}
+
+fn narrowed(scope: &Scope, corpora: &[Corpus]) -> Scope {
+    if corpora.is_empty() { scope.clone() } else { scope.clone().within(corpora.iter().cloned()) }
+}
+
+/// Who asks: put there by whoever let the request through.
+fn caller(context: &RequestContext<RoleServer>) -> Result<&Caller, ErrorData> {
+    let parts = context.extensions.get::<Parts>();
+    let caller = parts.and_then(|parts| parts.extensions.get::<Caller>());
+    caller.ok_or_else(|| ErrorData::internal_error("the request has no caller", None))
+}

@@ -1,0 +1,61 @@
+//! What people think of an answer: a thumb and a comment, kept with the run.
+
+use std::time::SystemTime;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use ibid_engine::Feedback;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{find, ids};
+use crate::app::App;
+use crate::http::{Caller, Json, Problem};
+use crate::threads::stamp;
+
+/// The longest comment, in characters.
+const LONGEST: usize = 4000;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "FeedbackGive")]
+pub(super) struct Give {
+    /// 1 for good, -1 for bad, 0 for neither.
+    #[schemars(range(min = -1, max = 1))]
+    score: i8,
+    /// Why.
+    #[serde(default)]
+    comment: String,
+}
+
+pub(super) async fn give(
+    State(app): State<App>,
+    caller: Caller,
+    Path(path): Path<(String, String)>,
+    Json(asked): Json<Give>,
+) -> Result<(StatusCode, axum::Json<Value>), Problem> {
+    let (thread, run) = ids(path)?;
+    find(&app, &caller, thread, run).await?;
+    if !(-1..=1).contains(&asked.score) {
+        return Err(Problem::invalid("`score` is 1 for good, -1 for bad, or 0 for neither"));
+    }
+    let comment: String = asked.comment.chars().take(LONGEST).collect();
+    let given = Feedback { score: asked.score, comment, created: SystemTime::now() };
+    app.engine().add_feedback(&caller.scope, run, given.clone()).await?;
+    Ok((StatusCode::CREATED, axum::Json(told(&given))))
+}
+
+pub(super) async fn given(
+    State(app): State<App>,
+    caller: Caller,
+    Path(path): Path<(String, String)>,
+) -> Result<axum::Json<Vec<Value>>, Problem> {
+    let (thread, run) = ids(path)?;
+    find(&app, &caller, thread, run).await?;
+    let given = app.engine().feedback(&caller.scope, run).await?;
+    Ok(axum::Json(given.iter().map(told).collect()))
+}
+
+fn told(given: &Feedback) -> Value {
+    json!({ "score": given.score, "comment": given.comment, "created_at": stamp(given.created) })
+}
