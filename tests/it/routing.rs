@@ -186,7 +186,7 @@ async fn follow_ups_become_questions() {
         let turns = some(&turns, FOLLOW_UPS);
         for FollowUp { said, question, wanted } in turns.clone() {
             let thread = ThreadId::new();
-            engine.begin_thread(&scope(), thread, Map::new()).await.unwrap();
+            engine.begin_thread(&scope(), thread, Map::new(), ibid_engine::Lifetime::Kept).await.unwrap();
             engine.add_messages(&scope(), thread, said).await.unwrap();
             let began = Instant::now();
             let made = told(&stage, &engine, thread, &question, "question").await;

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use ibid_core::Secret;
-use ibid_core::model::{Caller, Embedder, Reranker};
+use async_trait::async_trait;
+use ibid_core::model::{Caller, Day, Embedder, Reranker, Spending, SpendingError};
+use ibid_core::{Secret, Tenant};
 use ibid_models::pull;
 use ibid_models::{
     Budget, CachedEmbedder, Card, Chat, ChatSettings, EmbeddingSettings, Kind, LocalEmbedder, LocalReranker,
@@ -36,15 +37,19 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) struct Parts<'a> {
     config: &'a Config,
     providers: BTreeMap<String, Arc<Provider>>,
+    /// What tenants may use, and where it is noted what they do.
+    budget: Option<Arc<Budget>>,
+    spending: Arc<Kept>,
     /// A provider that nobody configured and one of its models, once they were looked for.
     found: OnceCell<(Arc<Provider>, String)>,
 }
 
 impl<'a> Parts<'a> {
-    /// Makes every provider that is configured or used, for a command that ends at once: what it uses is not kept.
+    /// Makes every provider that is configured or used. What tenants use is kept if [`Parts::keep_spending`] says where.
     pub(crate) fn new(config: &'a Config) -> anyhow::Result<Self> {
+        let spending = Arc::new(Kept::default());
         let tokens_per_day = config.budget.tokens_per_day;
-        let budget = tokens_per_day.map(|tokens| Budget::new(tokens, Arc::new(MemorySpending::default())));
+        let budget = tokens_per_day.map(|tokens| Budget::new(tokens, spending.clone()));
         let used = config.models.values().map(|model| model.provider.as_str());
         let named =
             [&config.embedding.provider, &config.rerank.provider].into_iter().flatten().map(String::as_str);
@@ -57,7 +62,13 @@ impl<'a> Parts<'a> {
                 );
             }
         }
-        Ok(Self { config, providers, found: OnceCell::new() })
+        Ok(Self { config, providers, budget, spending, found: OnceCell::new() })
+    }
+
+    /// Keeps what tenants use from now on.
+    pub(crate) fn keep_spending(&self, kept: Arc<dyn Spending>) {
+        // Who said it first has said it.
+        let _ = self.spending.kept.set(kept);
     }
 
     /// The providers that are configured or used.
@@ -99,7 +110,7 @@ impl<'a> Parts<'a> {
     async fn chat_found(&self, role: &str) -> anyhow::Result<Chat> {
         let found = self.found.get_or_try_init(|| async {
             for name in HERE {
-                let provider = Provider::new(provider_settings(self.config, name)?, None)?;
+                let provider = self.known(name)?;
                 let listed = tokio::time::timeout(PATIENCE, provider.models()).await;
                 let listed = listed.ok().and_then(Result::ok).unwrap_or_default();
                 let chat = listed.into_iter().filter(|model| !model.to_lowercase().contains("embed"));
@@ -108,14 +119,21 @@ impl<'a> Parts<'a> {
                 }
             }
             let (name, model) = FALLBACK;
-            let settings = provider_settings(self.config, name)?;
-            if settings.key.is_none() {
+            if provider_settings(self.config, name)?.key.is_none() {
                 bail!(NO_CHAT);
             }
-            anyhow::Ok((Provider::new(settings, None)?, model.to_owned()))
+            anyhow::Ok((self.known(name)?, model.to_owned()))
         });
         let (provider, model) = found.await?;
         Ok(Chat::new(RemoteChat::new(provider.clone(), ChatSettings::new(role, model)), Vec::new()))
+    }
+
+    /// A provider by name, the same for all who use it.
+    fn known(&self, name: &str) -> anyhow::Result<Arc<Provider>> {
+        match self.providers.get(name) {
+            Some(provider) => Ok(provider.clone()),
+            None => Ok(Provider::new(provider_settings(self.config, name)?, self.budget.clone())?),
+        }
     }
 
     /// The model that was found without being configured, and who has it.
@@ -233,6 +251,30 @@ impl<'a> Parts<'a> {
             bail!("no `provider` is named");
         }
         self.providers.get(name).cloned().with_context(|| format!("there is no provider `{name}`"))
+    }
+}
+
+/// What tenants use of models: kept by an engine, once there is one. Models are there before it.
+#[derive(Default)]
+struct Kept {
+    memory: MemorySpending,
+    kept: OnceLock<Arc<dyn Spending>>,
+}
+
+impl Kept {
+    fn place(&self) -> &dyn Spending {
+        self.kept.get().map_or(&self.memory, |kept| &**kept)
+    }
+}
+
+#[async_trait]
+impl Spending for Kept {
+    async fn spent(&self, tenant: &Tenant, day: Day) -> Result<u64, SpendingError> {
+        self.place().spent(tenant, day).await
+    }
+
+    async fn add(&self, tenant: &Tenant, day: Day, tokens: u64) -> Result<(), SpendingError> {
+        self.place().add(tenant, day, tokens).await
     }
 }
 

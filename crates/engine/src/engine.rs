@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::error::Error;
 use crate::nouns::{
-    Event, Feedback, MessageWindow, Run, Said, Stop, Submitted, Thread, ThreadFilter, ThreadPage, Turn,
+    Event, Feedback, Lifetime, MessageWindow, Run, Said, Stop, Submitted, Thread, ThreadFilter, ThreadPage,
+    Turn,
 };
 
 /// Events of a run, in order, as they become safe. It ends after [`Ended`](ibid_graph::Kind::Ended).
@@ -101,6 +102,7 @@ pub trait Engine: Send + Sync {
         scope: &Scope,
         thread: ThreadId,
         metadata: Map<String, Value>,
+        lifetime: Lifetime,
     ) -> Result<(Thread, bool), Error>;
 
     /// Adds to what is noted of a thread; a note that is there is replaced.

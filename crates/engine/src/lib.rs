@@ -20,7 +20,7 @@ pub use local::{
     TurnProgram,
 };
 pub use nouns::{
-    Event, Feedback, MessageWindow, Run, RunStatus, Said, Stop, Submitted, Thread, ThreadField, ThreadFilter,
-    ThreadOrder, ThreadPage, ThreadPlace, ThreadStatus, Turn, WhenBusy,
+    Event, Feedback, Lifetime, MessageWindow, Run, RunStatus, Said, Stop, Submitted, Thread, ThreadField,
+    ThreadFilter, ThreadOrder, ThreadPage, ThreadPlace, ThreadStatus, Turn, WhenBusy,
 };
 pub use store::StoreError;

@@ -175,6 +175,16 @@ pub struct Thread {
     pub updated: SystemTime,
 }
 
+/// How long a thread is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Lifetime {
+    /// Until somebody deletes it.
+    #[default]
+    Kept,
+    /// Until some time after it was last used. It is in no list.
+    Temporary,
+}
+
 /// What a thread is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

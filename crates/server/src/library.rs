@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::StreamExt as _;
 use ibid_core::evidence::{DocumentId, Index};
 use ibid_core::{Corpus, Message, Role, RunId, Scope};
-use ibid_engine::{Engine, Run, Turn};
+use ibid_engine::{Engine, Run, RunStatus, Stop, Turn};
 use ibid_knowledge::{Error, Ingestion, Job, Settings, Store};
 
 use crate::http::Problem;
@@ -63,16 +63,16 @@ impl Library {
         let text = serde_json::to_string(&job).map_err(|error| Problem::internal(&error))?;
         let turn = Turn::new(Job::thread(&job.document()), &self.program, Message::user(text));
         let run = self.loads.submit(scope, turn).await?.run;
-        self.keep_up_after(scope.clone(), run);
+        self.watch(scope.clone(), job, run);
         Ok(run)
     }
 
-    /// The last load of a document, if the scope may see what is loaded.
+    /// The last load of a document and what it loads, if the scope may see that.
     pub(crate) async fn last_load(
         &self,
         scope: &Scope,
         document: &DocumentId,
-    ) -> Result<Option<Run>, Problem> {
+    ) -> Result<Option<(Run, Job)>, Problem> {
         let thread = Job::thread(document);
         let runs = match self.loads.runs(scope, thread).await {
             Ok(runs) => runs,
@@ -83,17 +83,39 @@ impl Library {
         let said = crate::messages::of_thread(&self.loads, scope, thread).await?;
         let jobs = said.iter().rev().filter(|said| said.message.role == Role::User);
         let job = jobs.filter_map(|said| serde_json::from_str::<Job>(&said.message.text).ok()).next();
-        let seen = job.is_some_and(|job| scope.sees(&job.tenant, &job.corpus, &job.settings.labels));
-        Ok(runs.into_iter().next_back().filter(|_| seen))
+        let job = job.filter(|job| scope.sees(&job.tenant, &job.corpus, &job.settings.labels));
+        Ok(runs.into_iter().next_back().zip(job))
     }
 
-    /// Brings the indexes up to date when a load is over, unless many others follow.
-    fn keep_up_after(&self, scope: Scope, run: RunId) {
+    /// Deletes a document, also one that is being loaded. Says whether there was one.
+    pub(crate) async fn delete(&self, scope: &Scope, document: &DocumentId) -> Result<bool, Problem> {
+        let mut existed = false;
+        if let Some((run, job)) = self.last_load(scope, document).await? {
+            if !run.status.is_final() {
+                existed = true;
+                // What is being loaded must not come back, so it has to have ended first.
+                self.loads.stop(scope, run.id, Stop::Keep).await?;
+                ended(&self.loads, scope, run.id).await;
+                self.ingestion.abandon(&job, run.id).await.map_err(problem)?;
+            }
+            self.loads.delete_thread(scope, run.thread).await?;
+        }
+        Ok(self.store.delete(scope, document).await.map_err(problem)? || existed)
+    }
+
+    /// When a load is over: leaves nothing of one that did not get through, and brings the indexes up to date unless many
+    /// others follow.
+    fn watch(&self, scope: Scope, job: Job, run: RunId) {
         let (loads, store, upkeep) = (self.loads.clone(), self.store.clone(), self.upkeep.clone());
+        let ingestion = self.ingestion.clone();
         upkeep.loading.fetch_add(1, Ordering::Relaxed);
         tokio::spawn(async move {
-            if let Ok(events) = loads.events(&scope, run, 0).await {
-                events.for_each(|_| std::future::ready(())).await;
+            ended(&loads, &scope, run).await;
+            let status = loads.run(&scope, run).await.map(|run| run.status);
+            if matches!(status, Ok(RunStatus::Failed | RunStatus::Stopped))
+                && let Err(error) = ingestion.abandon(&job, run).await
+            {
+                tracing::warn!(%error, "what a load left behind could not be removed; `ibid fsck --repair` does it");
             }
             let left = upkeep.loading.fetch_sub(1, Ordering::Relaxed) - 1;
             let loaded = upkeep.loaded.fetch_add(1, Ordering::Relaxed) + 1;
@@ -104,6 +126,13 @@ impl Library {
                 tracing::warn!(%error, "the indexes of the store could not be brought up to date");
             }
         });
+    }
+}
+
+/// Waits until a load has ended.
+async fn ended(loads: &Arc<dyn Engine>, scope: &Scope, run: RunId) {
+    if let Ok(events) = loads.events(scope, run, 0).await {
+        events.for_each(|_| std::future::ready(())).await;
     }
 }
 

@@ -94,7 +94,6 @@ impl ServerHandler for Mcp {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         caller(&context)?;
-        let reads = || ToolAnnotations::new().read_only(true);
         let mut tools =
             vec![Tool::new(ASK, "Ask an assistant and get its answer with citations.", self.ask_schema())];
         for (assistant, offer) in self.app.assistants() {
@@ -102,12 +101,11 @@ impl ServerHandler for Mcp {
                 let spec = tool.spec();
                 let schema = spec.parameters.as_object().cloned().unwrap_or_default();
                 let name = format!("{assistant}_{}", spec.name);
-                tools.push(Tool::new(name, spec.description.clone(), Arc::new(schema)));
+                let tool = Tool::new(name, spec.description.clone(), Arc::new(schema));
+                tools.push(tool.with_annotations(ToolAnnotations::new().read_only(true)));
             }
         }
-        Ok(ListToolsResult::with_all_items(
-            tools.into_iter().map(|tool| tool.with_annotations(reads())).collect(),
-        ))
+        Ok(ListToolsResult::with_all_items(tools))
     }
 
     async fn call_tool(

@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use futures_util::future::BoxFuture;
 use ibid_assistants::Definition;
 use ibid_core::evidence::DocumentId;
+use ibid_core::tool::Tool;
 use ibid_core::{Corpus, Scope};
 use ibid_egress::{Egress, Host, Limits, Rules};
 use ibid_engine::{Assistant, Engine, LocalEngine, LocalSettings, ThreadFilter};
@@ -44,6 +45,7 @@ pub(super) fn run(config: &Config, serve: &Serve) -> anyhow::Result<ExitCode> {
         let engine = LocalEngine::open(&config.engine_file(), lineup.assistants(), config.engine_settings())
             .await
             .context("conversations cannot be kept, so nothing is served")?;
+        library.parts.keep_spending(Arc::new(engine.clone()));
         let loads = loads(config, &library, &lineup).await?;
         let listener =
             TcpListener::bind(address).await.with_context(|| format!("{address} cannot be listened on"))?;
@@ -165,7 +167,10 @@ async fn stopped() {
 fn offers(lineup: Lineup) -> BTreeMap<String, Offer> {
     let offers = lineup.ready.into_iter().map(|ready| {
         let shape = ready.runnable.program.shape().clone();
-        (ready.name, Offer { definition: ready.definition, shape, tools: ready.tools })
+        // What other servers offer is for the assistant alone, which knows what it may do with it.
+        let own = |tool: &Arc<dyn Tool>| ready.definition.tools.contains(&tool.spec().name);
+        let tools = ready.tools.into_iter().filter(own).collect();
+        (ready.name, Offer { definition: ready.definition, shape, tools })
     });
     offers.collect()
 }
@@ -187,6 +192,12 @@ fn access(config: &Config) -> anyhow::Result<Access> {
         true => Access::open(scope()),
         false => keys(config)?,
     };
+    for origin in origins {
+        let known = Url::parse(origin).is_ok_and(|url| url.origin().ascii_serialization() == *origin);
+        if !known {
+            bail!("`{origin}` in `serve.origins` is no origin; one looks like https://desk.example");
+        }
+    }
     let access = access.for_pages_of(origins.clone()).at_most(*per_minute);
     let Some(url) = &oidc.issuer else { return Ok(access) };
     let address = Url::parse(url).context("in `serve.oidc.issuer`")?;

@@ -73,9 +73,13 @@ events(f"/documents/{again}/events")
 found = client.post("/search", json={"query": "How long are records kept?", "corpora": ["documents"]}).json()["passages"]
 assert all("seven" in one["text"] for one in found) and found, found
 
+slow = load(b"# Slow\n\n" + b"".join(b"Rule %d is a rule that nobody knows. " % n for n in range(20000)), "slow.md")
+assert client.delete(f"/documents/{slow}").status_code == 204, "also while it is being loaded"
 assert client.delete(f"/documents/{name}").status_code == 204
 assert client.get(f"/documents/{name}").status_code == 404
 assert client.delete(f"/documents/{name}").status_code == 404
+assert client.get(f"/documents/{name.upper()}").status_code == 404
+assert client.get(f"/documents/{slow}").status_code == 404 and client.get("/documents", params={"search": "slow"}).json()["total"] == 0
 refused = client.post("/documents", files={"file": ("a.pdf", pdf)}, data={"corpus": "a b"})
 assert refused.status_code == 422 and "cannot name a corpus" in refused.json()["detail"], refused.text
 refused = client.post("/documents/fetch", json={"url": "file:///etc/passwd"})

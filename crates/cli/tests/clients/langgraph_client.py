@@ -152,6 +152,8 @@ async def busy(client):
     await client.runs.cancel_many(thread_id=thread, run_ids=[seventh["run_id"]])
     await client.runs.join(thread, seventh["run_id"])
     assert (await client.threads.get(thread))["status"] == "idle"
+    history = await client.threads.get_history(thread, limit=100)
+    assert all(state["values"]["messages"] for state in history), "what was cancelled before it began left nothing"
 
 
 async def gone(client):
@@ -191,7 +193,8 @@ async def states(client):
     state = await client.threads.get_state(thread)
     assert state["checkpoint"] == added["checkpoint"] and state["values"]["messages"][-1]["content"] == "by the way"
     assert (await client.runs.wait(thread, ASSISTANT, input=QUESTION, checkpoint=state["checkpoint"]))["messages"]
-    await refused(client.runs.create(thread, ASSISTANT, input=QUESTION, checkpoint=history[3]["checkpoint"]), ConflictError)
+    for earlier in (history[1], history[3]):
+        await refused(client.runs.create(thread, ASSISTANT, input=QUESTION, checkpoint=earlier["checkpoint"]), ConflictError)
     copy = (await client.threads.copy(thread))["thread_id"]
     assert copy != thread
     values = [(await client.threads.get_state(one))["values"]["messages"] for one in (thread, copy)]
@@ -217,24 +220,27 @@ async def questions(client):
         assert not any("__interrupt__" in part.data for part in parts if part.event == "values"), parts
         assert parts[-1].data["messages"][-1]["content"] == "this", parts[-1]
         assert (await client.threads.get(thread))["status"] == "idle"
+        whole = await gather(client.runs.join_stream(thread, parts[0].data["run_id"], stream_mode=["values"], last_event_id="-1"))
+        assert whole[-1].data["messages"][-1]["content"] == "this", "who comes back hears what followed the answer"
+        assert "__interrupt__" not in await client.runs.join(thread, parts[0].data["run_id"])
         await refused(client.runs.create(thread, "rehearsal", command={"resume": 1}), ConflictError)
 
 
 async def alone(client):
     """Runs without a thread of their own leave none behind."""
+    before = await client.threads.count()
     begun = []
     parts = await gather(client.runs.stream(None, ASSISTANT, input=QUESTION, on_run_created=begun.append))
     assert parts[-1].event == "values" and len(parts[-1].data["messages"]) == 2
+    again = await gather(client.runs.join_stream(parts[0].data["thread_id"], parts[0].data["run_id"], last_event_id="-1"))
+    assert [part.data for part in again] == [part.data for part in parts], "who comes back hears all of it"
+    talk = [("user", "What is 8539.52.00?"), ("assistant", "A lamp."), ("user", "And its rate?")]
+    said = await client.runs.wait(None, ASSISTANT, input={"messages": talk})
+    assert [message["type"] for message in said["messages"]] == ["human", "ai", "human", "ai"], said
     assert len((await client.runs.wait(None, ASSISTANT, input=QUESTION))["messages"]) == 2
     made = [await client.runs.create(None, ASSISTANT, input=QUESTION)]
     made += await client.runs.create_batch([{"assistant_id": ASSISTANT, "input": QUESTION}] * 2)
-    for _ in range(100):
-        if not await client.threads.search(metadata={"temporary": True}):
-            break
-        await asyncio.sleep(0.1)
-    else:
-        raise AssertionError("threads are left behind")
-    assert len(made) == 3
+    assert len(made) == 3 and await client.threads.count() == before, "they are in no list"
 
 
 async def main():

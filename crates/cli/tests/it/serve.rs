@@ -183,3 +183,33 @@ fn whatever_the_description_allows_is_answered_without_a_failure() {
     command.args(["--exclude-path-regex", "/mcp"]);
     passes(command);
 }
+
+#[test]
+fn tokens_of_an_issuer_are_accepted_and_false_ones_are_not() {
+    let folder = folder();
+    let mut command = Command::new(RealModels::find().path("clients/bin/python"));
+    command.arg(clients("oidc.py")).arg(env!("CARGO_BIN_EXE_ibid")).arg(folder.path());
+    passes(command);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_told_to_end_lets_a_step_end_and_goes_on_with_the_next_start() {
+    let (folder, model) = stage().await;
+    let mut serving = Serving::start(folder.path());
+    let mut command = Command::new(RealModels::find().path("clients/bin/python"));
+    let ask = "import httpx, sys; c = httpx.Client(base_url=sys.argv[1]); t = c.post('/threads', json={}).json()['thread_id']; \
+               c.post(f'/threads/{t}/runs', json={'assistant_id': 'trade-compliance', 'input': 'What is 8539.52.00?'}); print(t)";
+    let thread = printed(&command.args(["-c", ask, &serving.url]).output().unwrap());
+    model.until("the model is asked", |seen| !seen.is_empty()).await;
+    let process = serving.child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &process]).status().unwrap().success());
+    assert!(serving.child.wait().unwrap().success(), "it ends in order");
+    let shown = printed(&run(folder.path(), &["threads", "show", thread.trim()]));
+    assert!(!shown.contains("assistant:"), "the turn rests after its step: {shown}");
+    let _serving = Serving::start(folder.path());
+    let done = || printed(&run(folder.path(), &["threads", "show", thread.trim()])).contains("assistant:");
+    while !done() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(model.seen().len(), 1, "what the model said before the end is not asked again");
+}

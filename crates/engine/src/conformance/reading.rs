@@ -4,7 +4,7 @@ use ibid_core::{Message, Scope, ThreadId};
 use serde_json::Map;
 
 use super::{Play, Subject};
-use crate::{Error, MessageWindow, RunStatus, Stop, ThreadFilter, ThreadPage, Turn};
+use crate::{Error, Lifetime, MessageWindow, RunStatus, Stop, ThreadFilter, ThreadPage, Turn};
 
 pub(super) async fn check(subject: &dyn Subject) {
     messages_are_read_by_the_window(subject).await;
@@ -95,7 +95,7 @@ async fn tenants_do_not_see_each_other(subject: &dyn Subject) {
     assert!(matches!(play.engine.delete_thread(&other, thread).await, Err(Error::UnknownThread(_))));
     assert!(matches!(play.engine.delete_run(&other, run).await, Err(Error::UnknownRun(_))));
     assert!(matches!(play.engine.feedback(&other, run).await, Err(Error::UnknownRun(_))));
-    let begun = play.engine.begin_thread(&other, thread, Map::new()).await;
+    let begun = play.engine.begin_thread(&other, thread, Map::new(), Lifetime::Kept).await;
     assert!(matches!(begun, Err(Error::UnknownThread(_))), "got {begun:?}");
     assert!(matches!(
         play.engine.note_thread(&other, thread, Map::new()).await,

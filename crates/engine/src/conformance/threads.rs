@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Play, Subject};
 use crate::{
-    Error, Feedback, RunStatus, Stop, ThreadField, ThreadFilter, ThreadOrder, ThreadPage, ThreadStatus,
+    Error, Feedback, Lifetime, RunStatus, Stop, ThreadField, ThreadFilter, ThreadOrder, ThreadPage,
+    ThreadStatus,
 };
 
 pub(super) async fn check(subject: &dyn Subject) {
@@ -28,13 +29,16 @@ async fn a_thread_can_begin_without_a_turn(subject: &dyn Subject) {
     let mut play = Play::begin(subject, "begin").await;
     let (begun, new) = play
         .engine
-        .begin_thread(&play.scope, play.thread, noted(json!({ "user": "ana" })))
+        .begin_thread(&play.scope, play.thread, noted(json!({ "user": "ana" })), Lifetime::Kept)
         .await
         .expect("it can begin");
     assert!(new && begun.messages == 0 && begun.title.is_empty(), "{begun:?}");
     assert_eq!(begun.status, ThreadStatus::Idle);
-    let (again, new) =
-        play.engine.begin_thread(&play.scope, play.thread, Map::new()).await.expect("it is there");
+    let (again, new) = play
+        .engine
+        .begin_thread(&play.scope, play.thread, Map::new(), Lifetime::Kept)
+        .await
+        .expect("it is there");
     assert!(!new && again == begun, "one that is there stays as it is");
     let run = play.say("hello").await;
     play.ended(run).await;
@@ -53,7 +57,7 @@ async fn threads_are_found_by_what_is_noted_and_by_what_they_do(subject: &dyn Su
     for number in 0..4 {
         let thread = ThreadId::new();
         let notes = noted(json!({ "team": { "name": if number % 2 == 0 { "law" } else { "sales" } } }));
-        play.engine.begin_thread(&play.scope, thread, notes).await.expect("it can begin");
+        play.engine.begin_thread(&play.scope, thread, notes, Lifetime::Kept).await.expect("it can begin");
         threads.push(thread);
         tokio::time::sleep(std::time::Duration::from_millis(2)).await;
     }

@@ -36,7 +36,7 @@ pub use file::{Conversation, EngineFile, FileReport, Held};
 use crate::engine::{Engine, EventStream};
 use crate::error::Error;
 use crate::nouns::{
-    Feedback, MessageWindow, Run, Said, Stop, Submitted, Thread, ThreadFilter, ThreadPage, Turn,
+    Feedback, Lifetime, MessageWindow, Run, Said, Stop, Submitted, Thread, ThreadFilter, ThreadPage, Turn,
 };
 use crate::store::{self, Lock, Readers, StoreError, Unwritten, Writer};
 use live::Live;
@@ -242,8 +242,9 @@ impl Engine for LocalEngine {
         scope: &Scope,
         thread: ThreadId,
         metadata: Map<String, Value>,
+        lifetime: Lifetime,
     ) -> Result<(Thread, bool), Error> {
-        self.begin(scope.clone(), thread, &metadata).await
+        self.begin(scope.clone(), thread, &metadata, lifetime).await
     }
 
     async fn note_thread(

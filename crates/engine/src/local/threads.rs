@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::LocalEngine;
 use crate::error::Error;
-use crate::nouns::Thread;
+use crate::nouns::{Lifetime, Thread};
 use crate::store::{self, Batch, Stopping, StoreError, ThreadRow, encode, encode_all};
 
 impl LocalEngine {
@@ -16,6 +16,7 @@ impl LocalEngine {
         scope: Scope,
         thread: ThreadId,
         metadata: &Map<String, Value>,
+        lifetime: Lifetime,
     ) -> Result<(Thread, bool), Error> {
         let metadata = encode(metadata)?;
         let begin = move |connection: &Connection| {
@@ -25,7 +26,10 @@ impl LocalEngine {
             if store::thread_exists(connection, thread)? {
                 return Ok(None);
             }
-            store::create_thread(connection, &scope, thread, "", &metadata)?;
+            let key = store::create_thread(connection, &scope, thread, "", &metadata)?;
+            if lifetime == Lifetime::Temporary {
+                store::set_temporary(connection, key)?;
+            }
             Ok(Some((found(connection, &scope, thread)?.thread, true)))
         };
         let begun = self.writer()?.write(Batch::default(), begin).await?;

@@ -71,12 +71,13 @@ impl StoreError {
 
 /// Migrations in their order; the schema version is how many have been applied. Never edit one that
 /// was released: add another.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("../../migrations/0001_threads_and_runs.sql"),
     include_str!("../../migrations/0002_spending.sql"),
     include_str!("../../migrations/0003_scope.sql"),
     include_str!("../../migrations/0004_metadata.sql"),
     include_str!("../../migrations/0005_feedback.sql"),
+    include_str!("../../migrations/0006_temporary.sql"),
 ];
 
 /// How long to wait for another process that holds the file.

@@ -59,7 +59,7 @@ pub(crate) fn count_threads(
 }
 
 fn conditions(scope: &Scope, filter: &ThreadFilter) -> (String, Vec<Bound>) {
-    let mut wanted = "tenant = ?".to_owned();
+    let mut wanted = "tenant = ? AND temporary = 0".to_owned();
     let mut bound: Vec<Bound> = vec![scope.tenant().as_str().to_owned().into()];
     if let Some(ids) = &filter.ids {
         let marks = vec!["?"; ids.len()].join(", ");

@@ -75,6 +75,12 @@ fn titled(text: &str) -> String {
     words.chars().take(TITLE_LETTERS).collect()
 }
 
+/// Keeps a thread out of lists, and for a while only.
+pub(crate) fn set_temporary(connection: &Connection, thread: i64) -> Result<(), StoreError> {
+    connection.prepare_cached("UPDATE threads SET temporary = 1 WHERE key = ?1")?.execute([thread])?;
+    Ok(())
+}
+
 /// Replaces what is noted of a thread.
 pub(crate) fn set_metadata(
     connection: &Connection,
@@ -210,6 +216,21 @@ pub(crate) fn delete_thread(connection: &Connection, thread: i64) -> Result<(), 
         connection.prepare_cached(sql)?.execute([thread])?;
     }
     Ok(())
+}
+
+/// Deletes some threads that are temporary, have not been used since a time and do not work; returns how many.
+pub(crate) fn drop_temporary_before(
+    connection: &Connection,
+    ms: i64,
+    at_most: usize,
+) -> Result<usize, StoreError> {
+    let sql = "SELECT key FROM threads WHERE temporary = 1 AND updated_ms < ?1
+               AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.thread = threads.key AND ended_ms IS NULL) LIMIT ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let keys = statement.query_map(params![ms, limit(at_most)], |row| row.get(0))?;
+    let keys: Vec<i64> = keys.collect::<Result<_, _>>()?;
+    keys.iter().try_for_each(|key| delete_thread(connection, *key))?;
+    Ok(keys.len())
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use futures_util::StreamExt;
 use ibid_core::model::{Day, Spending};
 use ibid_core::{Message, RunId, Scope, Tenant, ThreadId, TurnInput};
 use ibid_engine::{
-    Assistant, Assistants, Engine, EngineFile, Error, LocalEngine, LocalSettings, MessageWindow, StoreError,
-    Turn,
+    Assistant, Assistants, Engine, EngineFile, Error, Lifetime, LocalEngine, LocalSettings, MessageWindow,
+    StoreError, ThreadPage, Turn,
 };
 use ibid_graph::{END, Graph, START, State};
 
@@ -163,4 +163,23 @@ async fn what_tenants_have_used_outlives_the_engine() {
         engine.close().await;
         assert!(engine.add(&acme, today, 10).await.is_err(), "it is closed");
     }
+}
+
+#[tokio::test]
+async fn a_temporary_thread_does_not_outlive_its_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("engine.db");
+    let engine = LocalEngine::open(&path, Assistants::default(), LocalSettings::default()).await.unwrap();
+    let [kept, dropped] = [ThreadId::new(), ThreadId::new()];
+    engine.begin_thread(&scope(), kept, serde_json::Map::new(), Lifetime::Kept).await.unwrap();
+    engine.begin_thread(&scope(), dropped, serde_json::Map::new(), Lifetime::Temporary).await.unwrap();
+    let listed = engine.threads(&scope(), ThreadPage::first(9)).await.unwrap();
+    assert_eq!(listed.iter().map(|thread| thread.id).collect::<Vec<_>>(), [kept]);
+    engine.drop_temporary_older_than(Duration::from_secs(60)).await.unwrap();
+    assert!(engine.thread(&scope(), dropped).await.is_ok(), "it was used a moment ago");
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    engine.drop_temporary_older_than(Duration::ZERO).await.unwrap();
+    assert!(matches!(engine.thread(&scope(), dropped).await, Err(Error::UnknownThread(_))));
+    assert!(engine.thread(&scope(), kept).await.is_ok());
+    engine.close().await;
 }

@@ -119,7 +119,7 @@ impl Access {
             return Err(Problem::forbidden(detail));
         }
         match text(header::ORIGIN) {
-            Some(origin) if !is_local(origin) && !self.origins.iter().any(|known| known == origin) => {
+            Some(origin) if !is_own(origin, host) && !self.origins.iter().any(|known| known == origin) => {
                 let detail =
                     format!("pages of {origin} may not use this server; `serve.origins` can allow them");
                 Err(Problem::forbidden(detail))
@@ -127,6 +127,11 @@ impl Access {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether an origin is the one that the request goes to.
+fn is_own(origin: &str, host: &str) -> bool {
+    origin.split_once("://").is_some_and(|(_, own)| own == host)
 }
 
 fn is_local(url: &str) -> bool {
@@ -162,6 +167,7 @@ mod tests {
             ("rebound.example:8123", None, false),
             ("127.0.0.1:8123", Some("https://evil.example"), false),
             ("127.0.0.1:8123", Some("null"), false),
+            ("127.0.0.1:8123", Some("http://127.0.0.1:3000"), false),
         ] {
             let known = access.caller(None, &headers(host, origin)).await;
             assert_eq!(known.is_ok(), allowed, "{host} {origin:?}");

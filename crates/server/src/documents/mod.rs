@@ -101,16 +101,21 @@ async fn delete(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Problem> {
-    let id = DocumentId(id);
-    let library = app.library();
-    if let Some(run) = library.last_load(&caller.scope, &id).await? {
-        // What is being loaded must not come back.
-        library.loads.delete_thread(&caller.scope, run.thread).await?;
-    }
-    match library.store.delete(&caller.scope, &id).await.map_err(problem)? {
+    match app.library().delete(&caller.scope, &named(&id)?).await? {
         true => Ok(StatusCode::NO_CONTENT),
-        false => Err(Problem::not_found(format!("there is no document {id}"))),
+        false => Err(unknown(&id)),
     }
+}
+
+/// The name of a document, if it is one.
+fn named(id: &str) -> Result<DocumentId, Problem> {
+    let digit = |sign: u8| sign.is_ascii_digit() || (b'a'..=b'f').contains(&sign);
+    let plain = id.len() == 24 && id.bytes().all(digit);
+    plain.then(|| DocumentId(id.to_owned())).ok_or_else(|| unknown(id))
+}
+
+fn unknown(id: &str) -> Problem {
+    Problem::not_found(format!("there is no document {id}"))
 }
 
 /// How the loading of a document goes on.
@@ -120,9 +125,9 @@ async fn events(
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response<Body>, Problem> {
-    let id = DocumentId(id);
+    let id = named(&id)?;
     let run = app.library().last_load(&caller.scope, &id).await?;
-    let run =
+    let (run, _) =
         run.ok_or_else(|| Problem::not_found(format!("the document {id} was not loaded by this server")))?;
     let following = Following {
         engine: app.library().loads.clone(),
@@ -144,9 +149,9 @@ async fn cancel(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Problem> {
-    let id = DocumentId(id);
-    let run = app.library().last_load(&caller.scope, &id).await?.filter(|run| !run.status.is_final());
-    let run = run.ok_or_else(|| Problem::not_found(format!("the document {id} is not being loaded")))?;
+    let id = named(&id)?;
+    let run = app.library().last_load(&caller.scope, &id).await?.filter(|(run, _)| !run.status.is_final());
+    let (run, _) = run.ok_or_else(|| Problem::not_found(format!("the document {id} is not being loaded")))?;
     app.library().loads.stop(&caller.scope, run.id, Stop::Keep).await?;
     Ok(StatusCode::ACCEPTED)
 }

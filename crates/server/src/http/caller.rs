@@ -46,6 +46,9 @@ pub(crate) async fn authenticate(State(app): State<App>, mut request: Request, n
 /// The key that a request carries: of LangGraph's clients in a header of its own, of all others as a bearer.
 fn key_of(headers: &HeaderMap) -> Option<&str> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    let bearer = || text(header::AUTHORIZATION.as_str())?.strip_prefix("Bearer ");
+    let bearer = || {
+        let (scheme, token) = text(header::AUTHORIZATION.as_str())?.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then_some(token)
+    };
     text("x-api-key").or_else(bearer).map(str::trim).filter(|key| !key.is_empty())
 }

@@ -77,6 +77,11 @@ impl Problem {
         Self { retry_after: Some(retry_after), ..problem }
     }
 
+    /// What was asked for was tried and failed; to try it again is for whoever asks to decide.
+    pub(crate) fn failed(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_GATEWAY, "failed", detail)
+    }
+
     /// Not now.
     pub(crate) fn unavailable(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
@@ -116,6 +121,10 @@ impl Problem {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
         if let Some(after) = self.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(after.as_secs() + 1));
+        }
+        // Clients would repeat these by themselves, and a whole turn with them.
+        if openai && matches!(self.status, StatusCode::CONFLICT | StatusCode::BAD_GATEWAY) {
+            headers.insert("x-should-retry", HeaderValue::from_static("false"));
         }
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

@@ -2,7 +2,7 @@
 
 use futures_util::StreamExt as _;
 use ibid_core::{Message, Role, RunId, ThreadId};
-use ibid_engine::{EventStream, RunStatus, Said, Turn};
+use ibid_engine::{EventStream, Lifetime, Run, RunStatus, Said, Turn};
 use ibid_graph::Kind;
 use serde_json::{Map, Value};
 
@@ -54,11 +54,11 @@ impl Asked {
         app: &App,
         caller: &Caller,
         thread: Option<ThreadId>,
-        notes: Map<String, Value>,
+        lifetime: Lifetime,
     ) -> Result<Answer, Problem> {
         let id = thread.unwrap_or_else(ThreadId::new);
         if thread.is_none() {
-            app.engine().begin_thread(&caller.scope, id, notes).await?;
+            app.engine().begin_thread(&caller.scope, id, Map::new(), lifetime).await?;
         }
         if !self.history.is_empty() {
             app.engine().add_messages(&caller.scope, id, self.history).await?;
@@ -170,6 +170,14 @@ impl Answer {
         }
         self.heard.push_str(&rest);
         Ok(Some(Heard::Text(rest)))
+    }
+
+    /// How a run ended or where it rests, if it does, from what is kept for good.
+    pub(super) async fn settled(app: &App, caller: &Caller, run: &Run) -> Result<Ended, Problem> {
+        let all = crate::messages::of_thread(app.engine(), &caller.scope, run.thread).await?;
+        let own = |said: &Said| said.run == Some(run.id) && said.message.role == Role::Assistant;
+        let error = run.error.clone().or(run.question.as_ref().map(ToString::to_string));
+        Ok(Ended { status: run.status, error, said: all.into_iter().rev().find(own) })
     }
 
     /// The end, without the way.

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, Response};
 use axum::response::IntoResponse as _;
 use futures_util::StreamExt as _;
 use futures_util::stream::unfold;
-use ibid_engine::{RunStatus, Said};
+use ibid_engine::{Lifetime, RunStatus, Said};
 use serde_json::{Map, Value, json};
 
 use super::ask::{Answer, Asked, Ended, Heard};
@@ -16,7 +16,6 @@ use super::wire::{citations, marks, seconds, tokens, warnings};
 use crate::api::{Api, about};
 use crate::app::App;
 use crate::http::{Caller, Frame, Json, Problem, events};
-use crate::runs::TEMPORARY;
 use crate::stream::StopWhenGone;
 
 pub(super) fn routes(api: Api) -> Api {
@@ -35,8 +34,7 @@ async fn complete(
     let messages = body.get("messages").ok_or_else(|| Problem::invalid("`messages` is missing"))?;
     refuse(&body)?;
     let asked = Asked::of(&app, model, crate::messages::read_all(messages)?, &body)?;
-    let notes = Map::from_iter([(TEMPORARY.to_owned(), json!(true))]);
-    let answer = asked.begin(&app, &caller, None, notes).await?;
+    let answer = asked.begin(&app, &caller, None, Lifetime::Temporary).await?;
     let head = Head {
         id: format!("chatcmpl-{}", answer.run),
         created: seconds(SystemTime::now()),
@@ -79,7 +77,7 @@ fn refuse(body: &Map<String, Value>) -> Result<(), Problem> {
 fn failed(ended: Ended) -> Result<Ended, Problem> {
     match (&ended.error, ended.status) {
         (Some(error), RunStatus::Waiting) => Err(Problem::conflict(format!("the assistant asks: {error}"))),
-        (Some(error), _) => Err(Problem::unavailable(format!("the assistant failed: {error}"))),
+        (Some(error), _) => Err(Problem::failed(format!("the assistant failed: {error}"))),
         (None, _) => Ok(ended),
     }
 }

@@ -10,7 +10,7 @@ use axum::response::IntoResponse as _;
 use futures_util::StreamExt as _;
 use futures_util::stream::unfold;
 use ibid_core::{Message, Role, RunId};
-use ibid_engine::{Run, RunStatus, Said, Stop};
+use ibid_engine::{Lifetime, Run, RunStatus, Said, Stop};
 use serde_json::{Map, Value, json};
 
 use super::ask::{Answer, Asked, Ended, Heard};
@@ -18,7 +18,6 @@ use super::wire::{citations, marks, seconds, tokens, warnings};
 use crate::api::{Api, about};
 use crate::app::App;
 use crate::http::{Caller, Frame, Json, Problem, Query, events, run_id};
-use crate::runs::TEMPORARY;
 use crate::stream::StopWhenGone;
 
 pub(super) fn routes(api: Api) -> Api {
@@ -56,18 +55,21 @@ async fn create(
     if body.get("conversation").is_some_and(|conversation| !conversation.is_null()) {
         return Err(Problem::invalid("go on with `previous_response_id`; `conversation` is not supported"));
     }
+    let form = body.get("text").and_then(|text| text["format"]["type"].as_str());
+    if form.is_some_and(|form| form != "text") {
+        return Err(Problem::invalid(
+            "an assistant has its own forms: send `format`, such as \"structured\"",
+        ));
+    }
     let asked = Asked::of(&app, model, read(input)?, &body)?;
     let (kept, background) = (flag("store").unwrap_or(true), flag("background").unwrap_or(false));
-    let mut notes = Map::new();
-    if !kept {
-        notes.insert(TEMPORARY.to_owned(), json!(true));
-    }
+    let lifetime = if kept { Lifetime::Kept } else { Lifetime::Temporary };
     let previous = text("previous_response_id").map(str::to_owned);
     let thread = match &previous {
         Some(previous) => Some(go_on(&app, &caller, previous).await?),
         None => None,
     };
-    let answer = asked.begin(&app, &caller, thread, notes).await?;
+    let answer = asked.begin(&app, &caller, thread, lifetime).await?;
     let run = app.engine().run(&caller.scope, answer.run).await?;
     let head = Head { run, previous, background, kept };
     let mut guard = StopWhenGone::new(app.engine(), &caller.scope, answer.run, !background);
@@ -130,7 +132,7 @@ async fn standing(app: &App, caller: &Caller, run: Run) -> Result<Value, Problem
     if !head.run.status.is_final() && head.run.status != RunStatus::Waiting {
         return Ok(head.told(None));
     }
-    let ended = Answer::new(app, caller, head.run.thread, head.run.id).ended().await?;
+    let ended = Answer::settled(app, caller, &head.run).await?;
     Ok(head.told(Some(&ended)))
 }
 
@@ -158,8 +160,10 @@ async fn cancel(
     Path(response): Path<String>,
 ) -> Result<axum::Json<Value>, Problem> {
     let run = find(&app, &caller, &response).await?;
-    app.engine().stop(&caller.scope, run.id, Stop::Keep).await?;
-    Answer::new(&app, &caller, run.thread, run.id).ended().await?;
+    if !run.status.is_final() {
+        app.engine().stop(&caller.scope, run.id, Stop::Keep).await?;
+        Answer::new(&app, &caller, run.thread, run.id).ended().await?;
+    }
     let run = app.engine().run(&caller.scope, run.id).await?;
     Ok(axum::Json(standing(&app, &caller, run).await?))
 }

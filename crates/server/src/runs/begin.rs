@@ -1,22 +1,21 @@
 //! Beginning a run: a new turn, or the answer to what an earlier one asked.
 
+use std::time::Duration;
+
 use axum::http::HeaderMap;
 use futures_util::StreamExt as _;
-use ibid_core::{RunId, ThreadId};
-use ibid_engine::{Error, RunStatus, Turn, WhenBusy};
+use ibid_core::{Role, RunId, ThreadId};
+use ibid_engine::{Error, Lifetime, RunStatus, Turn, WhenBusy};
 use ibid_graph::Kind;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::outcome::Outcome;
 use crate::app::App;
 use crate::http::{Caller, Problem, headers as header_map};
 use crate::stream::{Following, Format, Modes};
 use crate::threads::{Checkpoint, Past};
-
-/// What stands for a thread that is deleted when its one run is over.
-pub(crate) const TEMPORARY: &str = "temporary";
 
 /// The option that notes what was to be streamed, for those who reconnect.
 const STREAM_MODE: &str = "__stream_mode";
@@ -204,13 +203,6 @@ impl Begun {
             stop_when_gone: false,
         }
     }
-
-    /// Deletes a temporary thread when its run is over.
-    pub(super) fn delete_when_over(&self, app: &App, caller: &Caller) {
-        if self.temporary {
-            tokio::spawn(self.outcome(app, caller).values());
-        }
-    }
 }
 
 /// Begins what is asked for.
@@ -231,38 +223,42 @@ pub(super) async fn begin(
     }
     let temporary = thread.is_none() && asked.on_completion.as_deref() != Some("keep");
     let id = thread.unwrap_or_else(ThreadId::new);
-    if temporary {
-        let noted = Map::from_iter([(TEMPORARY.to_owned(), json!(true))]);
-        app.engine().begin_thread(&caller.scope, id, noted).await?;
-    }
     let must_be_there = thread.is_some() && asked.if_not_exists.as_deref() != Some("create");
     let names_a_point = !asked.checkpoint.is_null() || !asked.checkpoint_id.is_null();
     if names_a_point && thread.is_some() {
         let past = Past::of(app, caller, id).await?;
         for named in [&asked.checkpoint, &asked.checkpoint_id] {
-            past.must_be_now(Checkpoint::read(named)?)?;
+            past.must_be_now(Checkpoint::read(named)?).await?;
         }
     } else if must_be_there {
         app.engine().thread(&caller.scope, id).await?;
     }
     let mut messages = crate::messages::read_all(&asked.input)?;
+    // An assistant has its own instructions.
+    messages.retain(|message| message.role != Role::System);
     if thread.is_some() && messages.len() > 1 {
         leave_out_known(app, caller, id, &mut messages).await?;
     }
-    if messages.is_empty() {
-        return Err(Problem::invalid(
-            r#"say something: {"input": {"messages": [{"role": "user", "content": "…"}]}}"#,
-        ));
-    }
+    let Some(message) = messages.pop().filter(|message| message.role == Role::User) else {
+        let hint = r#"say something: {"input": {"messages": [{"role": "user", "content": "…"}]}}"#;
+        return Err(Problem::invalid(hint));
+    };
     let turn = Turn {
-        thread: id,
-        assistant: asked.assistant_id.clone(),
-        messages,
         options: asked.options(),
         when_busy: asked.when_busy()?,
-        metadata: asked.metadata.unwrap_or_default(),
+        metadata: asked.metadata.clone().unwrap_or_default(),
         idempotency_key: headers.get("idempotency-key").and_then(|key| key.to_str().ok()).map(str::to_owned),
+        ..Turn::new(id, &asked.assistant_id, message)
     };
+    if temporary {
+        app.engine().begin_thread(&caller.scope, id, Map::new(), Lifetime::Temporary).await?;
+    } else if !messages.is_empty() && !must_be_there {
+        app.engine().begin_thread(&caller.scope, id, Map::new(), Lifetime::Kept).await?;
+    }
+    if !messages.is_empty() {
+        // What was said before is history, and not part of the question.
+        app.engine().add_messages(&caller.scope, id, messages).await?;
+    }
     let submitted = app.engine().submit(&caller.scope, turn).await?;
     Ok(Begun { thread: id, run: submitted.run, after: 0, temporary })
 }
@@ -301,13 +297,19 @@ async fn answer(app: &App, caller: &Caller, thread: ThreadId, command: &Command)
     let steps = app.engine().steps(&caller.scope, run).await?.len();
     let mut events = app.engine().events(&caller.scope, run, 0).await?;
     let mut after = 0;
-    while let Some(event) = events.next().await {
-        let event = event.map_err(|error: Error| Problem::from(error))?;
-        if matches!(event.what.kind, Kind::Asked { .. }) && event.what.step as usize == steps + 1 {
-            after = event.seq;
-            break;
+    let find = async {
+        while let Some(event) = events.next().await {
+            let event = event.map_err(|error: Error| Problem::from(error))?;
+            if matches!(event.what.kind, Kind::Asked { .. }) && event.what.step as usize == steps + 1 {
+                after = event.seq;
+                break;
+            }
         }
-    }
+        Ok::<_, Problem>(())
+    };
+    // If somebody else answers at this moment, there is no such event.
+    let found = tokio::time::timeout(Duration::from_secs(5), find).await;
+    found.map_err(|_| Problem::conflict("the question has been answered already"))??;
     app.engine().answer(&caller.scope, run, answer.clone()).await?;
     Ok(Begun { thread, run, after, temporary: false })
 }

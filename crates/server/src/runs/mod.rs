@@ -20,7 +20,6 @@ use crate::app::App;
 use crate::http::{Caller, Json, Problem, Query, headers, run_id, thread_id, trickled};
 use crate::stream::{Following, Format, Modes, answered};
 use crate::threads::Select;
-pub(crate) use begin::TEMPORARY;
 use begin::{Begun, Create, begin};
 use outcome::Outcome;
 use wire::told;
@@ -123,7 +122,6 @@ async fn create_alone(
     Json(asked): Json<Create>,
 ) -> Result<Response<Body>, Problem> {
     let begun = begin(&app, &caller, None, asked, &headers).await?;
-    begun.delete_when_over(&app, &caller);
     taken(&app, &caller, &begun).await
 }
 
@@ -140,7 +138,6 @@ async fn create_several(
     let mut list = Vec::new();
     for asked in asked {
         let begun = begin(&app, &caller, None, asked, &headers).await?;
-        begun.delete_when_over(&app, &caller);
         list.push(told(&app.engine().run(&caller.scope, begun.run).await?));
     }
     Ok(axum::Json(list))
@@ -176,7 +173,6 @@ async fn stream_alone(
     let (modes, format) = (Modes::read(&asked.modes())?, Format::read(&query)?);
     let stop_when_gone = asked.stops_when_gone();
     let begun = begin(&app, &caller, None, asked, &headers).await?;
-    begun.delete_when_over(&app, &caller);
     let following = Following { modes, format, stop_when_gone, ..begun.following(&app, &caller) };
     Ok(answered(following, begun.headers("stream")))
 }

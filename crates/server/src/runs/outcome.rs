@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::http::{Caller, Problem};
-use crate::stream::StopWhenGone;
+use crate::stream::{StopWhenGone, is_open};
 use crate::threads::interrupts;
 
 /// A run whose end is waited for.
@@ -47,8 +47,15 @@ impl Outcome {
         if !run.status.is_final() && !waits_anew {
             let mut events = self.app.engine().events(scope, self.run, self.after).await?;
             while let Some(event) = events.next().await {
-                if matches!(event?.what.kind, Kind::Ended { .. } | Kind::Asked { .. }) {
-                    break;
+                let event = event?;
+                match event.what.kind {
+                    Kind::Ended { .. } => break,
+                    Kind::Asked { .. }
+                        if is_open(self.app.engine(), scope, self.run, event.what.step).await? =>
+                    {
+                        break;
+                    }
+                    _ => {}
                 }
             }
             run = self.app.engine().run(scope, self.run).await?;

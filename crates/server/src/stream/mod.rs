@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, Response};
 use futures_util::StreamExt as _;
 use futures_util::stream::{Stream, unfold};
 use ibid_core::{RunId, Scope, ThreadId};
-use ibid_engine::{Engine, Error, EventStream, Stop, StoreError};
+use ibid_engine::{Engine, Error, EventStream, RunStatus, Stop, StoreError};
 use ibid_graph::Kind;
 use serde_json::json;
 
@@ -147,7 +147,11 @@ impl State {
             return Ok(());
         };
         let event = event?;
-        let rests = matches!(event.what.kind, Kind::Ended { .. } | Kind::Asked { .. }) && event.seq > *from;
+        let rests = match event.what.kind {
+            Kind::Ended { .. } => true,
+            Kind::Asked { .. } => event.seq > *from && is_open(engine, scope, *run, event.what.step).await?,
+            _ => false,
+        };
         let (seq, from, after) = (event.seq, *from, *after);
         let frames = match &mut self.teller {
             Teller::Ibid(ours) => ours.tell(event).await?,
@@ -161,6 +165,17 @@ impl State {
         }
         Ok(())
     }
+}
+
+/// Whether the question that a step asks still waits for its answer.
+pub(crate) async fn is_open(
+    engine: &Arc<dyn Engine>,
+    scope: &Scope,
+    run: RunId,
+    step: u32,
+) -> Result<bool, Error> {
+    let waits = engine.run(scope, run).await?.status == RunStatus::Waiting;
+    Ok(waits && engine.steps(scope, run).await?.len() + 1 == step as usize)
 }
 
 /// Why a stream ends before the run does.

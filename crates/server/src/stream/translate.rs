@@ -113,7 +113,10 @@ impl Translation {
             Kind::Asked { question } => self.asked(&question),
             Kind::Answered => self.custom(step, "answered", json!({})),
             Kind::Resumed => self.custom(step, "resumed", json!({})),
-            Kind::Restarted { reason } => self.custom(step, "restarted", json!({ "reason": reason })),
+            Kind::Restarted { reason } => {
+                self.records.clear();
+                self.custom(step, "restarted", json!({ "reason": reason }));
+            }
             Kind::Ended { status, error } => self.ended(&status, error).await?,
             _ => {}
         }
@@ -182,8 +185,8 @@ impl Translation {
         if wanted.into_iter().any(|mode| self.modes.wants(mode)) && self.records.len() < step as usize {
             self.records = self.engine.steps(&self.scope, self.run).await?;
         }
-        let node = self.node(step);
-        let record = self.records.get(step as usize - 1);
+        let record = self.records.get((step as usize).saturating_sub(1));
+        let node = record.map_or_else(|| self.node(step), |record| record.node.clone());
         let change =
             record.and_then(|record| serde_json::from_str(&record.change).ok()).unwrap_or(Value::Null);
         let task =

@@ -14,7 +14,7 @@ use crate::app::App;
 use crate::http::{Caller, Json, Problem, Query, thread_id};
 
 /// So many points are told at once at most.
-const MOST_POINTS: usize = 1000;
+const MOST_POINTS: usize = 100;
 
 /// The routes.
 pub(super) fn routes(api: Api) -> Api {
@@ -110,7 +110,7 @@ async fn update(
     let thread = thread_id(&thread)?;
     let past = Past::of(&app, &caller, thread).await?;
     for named in [&asked.checkpoint, &asked.checkpoint_id] {
-        past.must_be_now(Checkpoint::read(named)?)?;
+        past.must_be_now(Checkpoint::read(named)?).await?;
     }
     let other = asked.values.as_object().and_then(|values| values.keys().find(|name| *name != "messages"));
     if let Some(other) = other {
@@ -118,7 +118,7 @@ async fn update(
     }
     let added = crate::messages::read_all(&asked.values)?;
     let checkpoint = if added.is_empty() {
-        past.head().ok_or_else(|| Problem::invalid("there is nothing to add"))?
+        past.head().await?.ok_or_else(|| Problem::invalid("there is nothing to add"))?
     } else {
         let run = app.engine().add_messages(&caller.scope, thread, added).await?;
         Checkpoint { run, point: Point::End }
@@ -188,29 +188,26 @@ impl<'a> Past<'a> {
     /// Reads it.
     pub(crate) async fn of(app: &'a App, caller: &'a Caller, thread: ThreadId) -> Result<Self, Problem> {
         let mut runs = app.engine().runs(&caller.scope, thread).await?;
-        runs.retain(|run| !matches!(run.status, RunStatus::Queued | RunStatus::RolledBack));
+        // One that was stopped before it began has said nothing either.
+        runs.retain(|run| run.status != RunStatus::RolledBack && !run.input.is_empty());
         let messages = crate::messages::of_thread(app.engine(), &caller.scope, thread).await?;
         Ok(Self { app, caller, thread, messages, runs })
     }
 
     /// Where the thread is now.
-    pub(crate) fn head(&self) -> Option<Checkpoint> {
-        let run = self.runs.last()?;
-        Some(Checkpoint {
-            run: run.id,
-            point: if run.status.is_final() { Point::End } else { Point::Step(0) },
-        })
+    pub(crate) async fn head(&self) -> Result<Option<Checkpoint>, Problem> {
+        let Some(run) = self.runs.last() else { return Ok(None) };
+        let records = self.records(run).await?;
+        Ok(points(run, &records).pop().map(|point| Checkpoint { run: run.id, point }))
     }
 
     /// A thread goes on from where it is; from elsewhere only a copy can.
-    pub(crate) fn must_be_now(&self, named: Option<Checkpoint>) -> Result<(), Problem> {
+    pub(crate) async fn must_be_now(&self, named: Option<Checkpoint>) -> Result<(), Problem> {
         match named {
-            Some(named) if self.runs.last().is_none_or(|last| named.run != last.id) => {
-                Err(Problem::conflict(
-                    "a thread goes on from where it is; to go on from an earlier point, copy it up to there with \
+            Some(named) if self.head().await? != Some(named) => Err(Problem::conflict(
+                "a thread goes on from where it is; to go on from an earlier point, copy it up to there with \
                  POST /threads/{thread}/copy and that checkpoint",
-                ))
-            }
+            )),
             _ => Ok(()),
         }
     }

@@ -9,7 +9,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use axum::response::IntoResponse as _;
 use ibid_core::ThreadId;
-use ibid_engine::{RunStatus, Thread, ThreadFilter, ThreadOrder, ThreadPage, ThreadStatus};
+use ibid_engine::{Lifetime, RunStatus, Thread, ThreadFilter, ThreadOrder, ThreadPage, ThreadStatus};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -68,7 +68,10 @@ async fn create(
     Json(asked): Json<Create>,
 ) -> Result<axum::Json<Value>, Problem> {
     let thread = asked.thread_id.as_deref().map_or_else(|| Ok(ThreadId::new()), thread_id)?;
-    let begun = app.engine().begin_thread(&caller.scope, thread, asked.metadata.unwrap_or_default()).await;
+    let begun = app
+        .engine()
+        .begin_thread(&caller.scope, thread, asked.metadata.unwrap_or_default(), Lifetime::Kept)
+        .await;
     let raise = matches!(asked.if_exists.unwrap_or_default(), IfExists::Raise);
     // Whether a stranger has a thread of that name is nobody's business: it is taken, like one's own.
     let taken = || Problem::conflict(format!("there is a thread {thread} already"));
@@ -165,6 +168,9 @@ impl Search {
     fn filter(&self) -> Result<ThreadFilter, Problem> {
         if self.values.as_ref().is_some_and(|values| !values.is_empty()) {
             return Err(Problem::invalid("threads are found by metadata, status and title, not by values"));
+        }
+        if self.ids.as_ref().is_some_and(|ids| ids.len() > MOST_THREADS) {
+            return Err(Problem::invalid(format!("at most {MOST_THREADS} ids can be given")));
         }
         let ids = self.ids.as_ref().map(|ids| ids.iter().map(|id| thread_id(id)).collect()).transpose()?;
         Ok(ThreadFilter {
