@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use ibid_assistants::Definition;
 use ibid_core::tool::Tool;
 use ibid_engine::Engine;
 use ibid_graph::Shape;
+use serde_json::Value;
+use tokio::sync::Mutex;
 
 use crate::access::Access;
 use crate::http::Problem;
@@ -47,44 +50,57 @@ pub struct Check {
 
 /// What every handler has at hand. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct App(Arc<Parts>);
+pub(crate) struct App(Arc<Inner>);
+
+struct Inner {
+    parts: Parts,
+    readiness: Mutex<Option<Readiness>>,
+}
+
+/// When it was looked whether the server is ready, whether it was, and what was told.
+type Readiness = (Instant, bool, Value);
 
 impl App {
     /// An application of these parts.
     pub(crate) fn new(parts: Parts) -> Self {
-        Self(Arc::new(parts))
+        Self(Arc::new(Inner { parts, readiness: Mutex::default() }))
     }
 
     /// Runs turns.
     pub(crate) fn engine(&self) -> &Arc<dyn Engine> {
-        &self.0.engine
+        &self.0.parts.engine
     }
 
     /// The documents.
     pub(crate) fn library(&self) -> &Library {
-        &self.0.library
+        &self.0.parts.library
     }
 
     /// Who may ask.
     pub(crate) fn access(&self) -> &Access {
-        &self.0.access
+        &self.0.parts.access
+    }
+
+    /// Whether the server was ready when somebody last looked.
+    pub(crate) fn readiness(&self) -> &Mutex<Option<Readiness>> {
+        &self.0.readiness
     }
 
     /// What must work for the server to be ready.
     pub(crate) fn checks(&self) -> &[Check] {
-        &self.0.checks
+        &self.0.parts.checks
     }
 
     /// Who can answer, by name.
     pub(crate) fn assistants(&self) -> &BTreeMap<String, Offer> {
-        &self.0.assistants
+        &self.0.parts.assistants
     }
 
     /// One that can answer.
     pub(crate) fn assistant(&self, name: &str) -> Result<&Offer, Problem> {
-        let offer = self.0.assistants.get(name);
+        let offer = self.0.parts.assistants.get(name);
         offer.ok_or_else(|| {
-            let names: Vec<&str> = self.0.assistants.keys().map(String::as_str).collect();
+            let names: Vec<&str> = self.0.parts.assistants.keys().map(String::as_str).collect();
             Problem::not_found(format!("there is no assistant `{name}`; there are {}", names.join(", ")))
         })
     }

@@ -1,6 +1,6 @@
 //! Whether the server is there, whether it can work, and what it is.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -9,6 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::api::{Api, about};
 use crate::app::App;
 
+/// So long what was found holds.
+const FRESH: Duration = Duration::from_secs(5);
 /// So long a part may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -27,6 +29,13 @@ async fn alive() -> &'static str {
 
 /// Whether each part can work, by name.
 async fn ready(State(app): State<App>) -> (StatusCode, axum::Json<Value>) {
+    // Anybody may ask, so the parts are not asked each time.
+    let mut last = app.readiness().lock().await;
+    if let Some((when, sound, told)) = &*last
+        && when.elapsed() < FRESH
+    {
+        return (status(*sound), axum::Json(told.clone()));
+    }
     let checks = app.checks().iter().map(|check| async move {
         let passed = tokio::time::timeout(PATIENCE, (check.look)()).await;
         let found =
@@ -39,11 +48,19 @@ async fn ready(State(app): State<App>) -> (StatusCode, axum::Json<Value>) {
         .into_iter()
         .map(|(name, found)| match found {
             Ok(()) => (name, json!({ "ready": true })),
-            Err(why) => (name, json!({ "ready": false, "why": why })),
+            Err(why) => {
+                tracing::warn!(part = name, why, "a part is not ready");
+                (name, json!({ "ready": false }))
+            }
         })
         .collect();
-    let status = if sound { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, axum::Json(json!({ "ready": sound, "parts": told })))
+    let told = json!({ "ready": sound, "parts": told });
+    *last = Some((Instant::now(), sound, told.clone()));
+    (status(sound), axum::Json(told))
+}
+
+fn status(sound: bool) -> StatusCode {
+    if sound { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }
 }
 
 async fn ok() -> axum::Json<Value> {

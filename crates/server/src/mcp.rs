@@ -175,6 +175,7 @@ impl Mcp {
         for (name, value) in [("mode", ask.mode), ("format", ask.format)] {
             turn.options.extend(value.map(|value| (name.to_owned(), value.into())));
         }
+        turn.when_busy = crate::runs::moving_on(&self.app, caller, thread, turn.when_busy).await?;
         let engine = self.app.engine();
         let run = engine.submit(&caller.scope, turn).await?.run;
         let mut events = engine.events(&caller.scope, run, 0).await?;
@@ -197,6 +198,9 @@ impl Mcp {
             return Err(Problem::conflict("cancelled"));
         }
         let ended = engine.run(&caller.scope, run).await?;
+        if let Some(question) = &ended.question {
+            return Ok(failed(&format!("the assistant asks, and goes on with the next message: {question}")));
+        }
         if let Some(error) = ended.error {
             return Ok(failed(&format!("the assistant failed: {error}")));
         }

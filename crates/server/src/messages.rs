@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use ibid_core::{Message, Role, Scope, ThreadId};
-use ibid_engine::{Engine, MessageWindow, Said};
+use ibid_engine::{Engine, MessageWindow, Run, Said};
 use serde_json::{Map, Value, json};
 
 use crate::http::Problem;
 
 /// So many messages of a thread are told at most; the newest.
 const MOST: usize = 1000;
+
+/// More messages than these no turn says.
+const FEW: u64 = 16;
 
 /// The messages of a thread, the newest if there are very many.
 pub(crate) async fn of_thread(
@@ -19,6 +22,30 @@ pub(crate) async fn of_thread(
 ) -> Result<Vec<Said>, Problem> {
     let window = MessageWindow { before: None, limit: MOST };
     Ok(engine.messages(scope, thread, window).await?)
+}
+
+/// The messages of a thread before a position.
+pub(crate) async fn before(
+    engine: &Arc<dyn Engine>,
+    scope: &Scope,
+    thread: ThreadId,
+    position: u64,
+) -> Result<Vec<Said>, Problem> {
+    let window = MessageWindow { before: Some(position), limit: MOST };
+    Ok(engine.messages(scope, thread, window).await?)
+}
+
+/// What a run answered, if it did: it stands right after what was asked.
+pub(crate) async fn answer_of(
+    engine: &Arc<dyn Engine>,
+    scope: &Scope,
+    run: &Run,
+) -> Result<Option<Said>, Problem> {
+    let window =
+        MessageWindow { before: Some(run.input.end + FEW), limit: usize::try_from(FEW).unwrap_or(1) };
+    let said = engine.messages(scope, run.thread, window).await?;
+    let own = |said: &Said| said.run == Some(run.id) && said.message.role == Role::Assistant;
+    Ok(said.into_iter().rev().find(own))
 }
 
 /// As it is told. What an answer rests on stands in `additional_kwargs`.

@@ -4,8 +4,10 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use ibid_core::{Message, Role, Scope, ThreadId};
-use ibid_engine::{Engine, LocalEngine, MessageWindow, Turn};
+use futures_util::StreamExt;
+use ibid_core::{Message, Role, RunId, Scope, ThreadId};
+use ibid_engine::{Engine, LocalEngine, MessageWindow, RunStatus, Turn};
+use ibid_graph::Kind;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use serde_json::Value;
@@ -48,6 +50,7 @@ pub(super) fn run(config: &Config, chat: &Chat) -> anyhow::Result<ExitCode> {
     }
     eprintln!("/help tells what else can be typed.");
     let mut talk = Talk { engine: &engine, scope, thread, assistant, mode: None, format: None, asked: None };
+    runtime.block_on(talk.take_up())?;
     let history = config.data.join("chat-history");
     let mut editor = DefaultEditor::new()?;
     // Missing is fine: it is made at the end.
@@ -84,7 +87,7 @@ struct Talk<'a> {
     mode: Option<String>,
     format: Option<String>,
     /// A run that waits for an answer, and the last event that was heard of it.
-    asked: Option<(ibid_core::RunId, u64)>,
+    asked: Option<(RunId, u64)>,
 }
 
 impl Talk<'_> {
@@ -104,6 +107,30 @@ impl Talk<'_> {
         Ok(())
     }
 
+    /// Asks again what an earlier conversation was left with.
+    async fn take_up(&mut self) -> anyhow::Result<()> {
+        let runs = self.engine.runs(&self.scope, self.thread).await.unwrap_or_default();
+        let Some(run) = runs.iter().find(|run| run.status == RunStatus::Waiting) else { return Ok(()) };
+        let step = self.engine.steps(&self.scope, run.id).await?.len() + 1;
+        let mut events = self.engine.events(&self.scope, run.id, 0).await?;
+        while let Some(event) = events.next().await.transpose()? {
+            if let Kind::Asked { question } = event.what.kind
+                && event.what.step as usize == step
+            {
+                self.ask(&question, run.id, event.seq)?;
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, question: &Value, run: RunId, last: u64) -> anyhow::Result<()> {
+        let question = question.as_str().map_or_else(|| question.to_string(), str::to_owned);
+        writeln!(std::io::stdout(), "{}", printable(&question))?;
+        self.asked = Some((run, last));
+        Ok(())
+    }
+
     async fn say(&mut self, text: &str) -> anyhow::Result<()> {
         let (run, after) = if let Some((run, after)) = self.asked.take() {
             self.engine.answer(&self.scope, run, Value::from(text)).await?;
@@ -118,9 +145,7 @@ impl Talk<'_> {
         let fields = self.format.as_deref().is_some_and(|format| format != "text");
         let printer = Printer { engine: self.engine, scope: &self.scope, json: false, fields };
         if let (Rest::Asked(question), last) = printer.follow(self.thread, run, after).await? {
-            let question = question.as_str().map_or_else(|| question.to_string(), str::to_owned);
-            writeln!(std::io::stdout(), "{}", printable(&question))?;
-            self.asked = Some((run, last));
+            self.ask(&question, run, last)?;
         }
         Ok(())
     }
@@ -149,6 +174,7 @@ impl Talk<'_> {
 
     /// Takes the last turn back and asks again, in a conversation that has not had it.
     async fn retry(&mut self) -> anyhow::Result<()> {
+        self.asked = None;
         let runs = self.engine.runs(&self.scope, self.thread).await?;
         let last =
             runs.iter().rev().find(|run| !run.assistant.is_empty()).context("nothing was asked yet")?;

@@ -29,6 +29,9 @@ use crate::library::Library;
 /// So long turns may take to come to the end of the step that they are at.
 const GRACE: Duration = Duration::from_secs(20);
 
+/// And so long connections may take to close after that.
+const FAREWELL: Duration = Duration::from_secs(3);
+
 /// Serves until told to stop.
 pub(super) fn run(config: &Config, serve: &Serve) -> anyhow::Result<ExitCode> {
     let address = serve.address.unwrap_or(config.serve.address);
@@ -62,14 +65,14 @@ pub(super) fn run(config: &Config, serve: &Serve) -> anyhow::Result<ExitCode> {
             checks,
         });
         let stop = CancellationToken::new();
-        let serving = ibid_server::serve(listener, router, stop.clone().cancelled_owned());
-        let resting = async {
-            stopped().await;
-            stop.cancel();
-            tokio::join!(engine.rest(GRACE), loads.engine.rest(GRACE));
-        };
-        let (served, ()) = tokio::join!(serving, resting);
-        served?;
+        let serving = tokio::spawn(ibid_server::serve(listener, router, stop.clone().cancelled_owned()));
+        stopped().await;
+        stop.cancel();
+        tokio::join!(engine.rest(GRACE), loads.engine.rest(GRACE));
+        // Whoever still reads or sends something by then has to come back.
+        if let Ok(served) = tokio::time::timeout(FAREWELL, serving).await {
+            served??;
+        }
         Ok(ExitCode::SUCCESS)
     })
 }

@@ -12,12 +12,16 @@ use jsonwebtoken::jwk::{Jwk, JwkSet};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use tokio::sync::RwLock;
+use tokio::sync::{Mutex, RwLock};
 
 use crate::http::{Caller, Problem};
 
 /// An unknown key makes us ask the issuer again, but not more often than this.
 const BETWEEN: Duration = Duration::from_secs(60);
+/// Keys that were fetched longer ago are fetched anew, since the issuer may have withdrawn one.
+const OLDEST: Duration = Duration::from_secs(3600);
+/// So long the issuer may take.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Signatures that only the issuer can make. With a shared secret anybody who checks could sign.
 const ALGORITHMS: [Algorithm; 7] = [
     Algorithm::RS256,
@@ -56,6 +60,7 @@ pub struct Claims {
 #[derive(Default)]
 struct Fetched {
     keys: Vec<Jwk>,
+    /// When that worked.
     when: Option<Instant>,
 }
 
@@ -63,6 +68,7 @@ struct Fetched {
 pub(super) struct Tokens {
     issuer: Issuer,
     fetched: RwLock<Fetched>,
+    asking: Mutex<()>,
 }
 
 #[derive(Deserialize)]
@@ -73,7 +79,7 @@ struct Discovered {
 
 impl Tokens {
     pub(super) fn of(issuer: Issuer) -> Self {
-        Self { issuer, fetched: RwLock::default() }
+        Self { issuer, fetched: RwLock::default(), asking: Mutex::default() }
     }
 
     /// Whose a token is.
@@ -97,30 +103,41 @@ impl Tokens {
         Ok(Caller { name: Arc::from(format!("{}/{subject}", scope.tenant())), scope })
     }
 
-    /// A key of the issuer, fetched anew if it is not known.
+    /// A key of the issuer, fetched anew if it is not known or was fetched long ago.
     async fn key(&self, id: Option<&str>) -> Result<Option<Jwk>, Problem> {
-        let find = |keys: &[Jwk]| match id {
-            Some(id) => keys.iter().find(|key| key.common.key_id.as_deref() == Some(id)).cloned(),
-            None => keys.first().filter(|_| keys.len() == 1).cloned(),
+        let find = |fetched: &Fetched| match id {
+            Some(id) => fetched.keys.iter().find(|key| key.common.key_id.as_deref() == Some(id)).cloned(),
+            None => fetched.keys.first().filter(|_| fetched.keys.len() == 1).cloned(),
         };
-        if let Some(key) = find(&self.fetched.read().await.keys) {
+        let age = |when: Option<Instant>| when.map_or(Duration::MAX, |when| when.elapsed());
+        let known = |fetched: &Fetched| find(fetched).filter(|_| age(fetched.when) < OLDEST);
+        if let Some(key) = known(&*self.fetched.read().await) {
             return Ok(Some(key));
         }
-        let mut fetched = self.fetched.write().await;
-        if fetched.when.is_some_and(|when| when.elapsed() < BETWEEN) {
-            return Ok(find(&fetched.keys));
+        // One asks for all; those whose key is known do not wait for it.
+        let _asking = self.asking.lock().await;
+        let (found, when) = {
+            let fetched = self.fetched.read().await;
+            (known(&fetched), fetched.when)
+        };
+        if found.is_some() || age(when) < BETWEEN {
+            return Ok(found);
         }
-        fetched.when = Some(Instant::now());
+        let keys = tokio::time::timeout(PATIENCE, self.fetch()).await;
+        let keys = keys.map_err(|_| Problem::unavailable("the issuer of tokens does not answer"))??;
+        let mut fetched = self.fetched.write().await;
+        *fetched = Fetched { keys, when: Some(Instant::now()) };
+        Ok(find(&fetched))
+    }
+
+    async fn fetch(&self) -> Result<Vec<Jwk>, Problem> {
         let about = format!("{}/.well-known/openid-configuration", self.issuer.url.trim_end_matches('/'));
         let about: Discovered = self.get(&about).await?;
         if about.issuer != self.issuer.url {
-            return Err(Problem::unavailable(
-                "the issuer of tokens calls itself by another name than `serve.oidc.issuer`",
-            ));
+            let why = "the issuer of tokens calls itself by another name than `serve.oidc.issuer`";
+            return Err(Problem::unavailable(why));
         }
-        let keys: JwkSet = self.get(&about.jwks_uri).await?;
-        fetched.keys = keys.keys;
-        Ok(find(&fetched.keys))
+        Ok(self.get::<JwkSet>(&about.jwks_uri).await?.keys)
     }
 
     async fn get<T: serde::de::DeserializeOwned>(&self, url: &str) -> Result<T, Problem> {

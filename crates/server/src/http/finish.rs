@@ -1,7 +1,9 @@
 //! Around everything: a trace id for the log and for whoever asks, problems in the shape that the asked path speaks,
 //! and headers that keep browsers careful.
 
-use axum::body::Body;
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, header};
 use axum::middleware::Next;
@@ -11,6 +13,11 @@ use tracing::Instrument as _;
 use super::Problem;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// A body of so many bytes is small.
+const SMALL: usize = 64 << 10;
+/// So long a small body may take.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What every answer carries.
 const CAREFUL: [(HeaderName, &str); 4] = [
@@ -26,7 +33,10 @@ pub(crate) async fn finish(request: Request, next: Next) -> Response<Body> {
     let path = request.uri().path().to_owned();
     let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str).to_owned();
     let span = tracing::info_span!("request", method = %request.method(), route, trace_id = trace, caller = tracing::field::Empty);
-    let mut response = next.run(request).instrument(span.clone()).await;
+    let mut response = match whole(request).await {
+        Ok(request) => next.run(request).instrument(span.clone()).await,
+        Err(problem) => problem.into_response(),
+    };
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
         span.in_scope(|| tracing::debug!(status = response.status().as_u16(), detail = problem.detail()));
         let headers = std::mem::take(response.headers_mut());
@@ -41,6 +51,23 @@ pub(crate) async fn finish(request: Request, next: Next) -> Response<Body> {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
     response
+}
+
+/// Reads a small body before anything is answered. Whoever is refused before it was read would find the connection
+/// closed, and the next request on it lost.
+async fn whole(request: Request) -> Result<Request, Problem> {
+    let length =
+        request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    if !length.is_some_and(|length: usize| (1..=SMALL).contains(&length)) {
+        return Ok(request);
+    }
+    let (parts, body) = request.into_parts();
+    let read = tokio::time::timeout(PATIENCE, to_bytes(body, SMALL)).await;
+    match read {
+        Ok(Ok(bytes)) => Ok(Request::from_parts(parts, Body::from(bytes))),
+        Ok(Err(error)) => Err(Problem::unreadable(format!("the request breaks off: {error}"))),
+        Err(_) => Err(Problem::unreadable(format!("the body did not come within {} s", PATIENCE.as_secs()))),
+    }
 }
 
 /// The trace that the request belongs to, by the W3C's header, or a new one.

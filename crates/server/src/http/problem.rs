@@ -6,8 +6,11 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
-use ibid_engine::Error;
+use ibid_engine::{Error, StoreError};
 use serde_json::{Value, json};
+
+/// The server is ending.
+const CLOSING: &str = "closing";
 
 /// Why a request was not fulfilled.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,6 +97,11 @@ impl Problem {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
     }
 
+    /// Whether it is only that the server is ending.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.code == CLOSING
+    }
+
     /// What is told to a person.
     pub(crate) fn detail(&self) -> &str {
         &self.detail
@@ -175,6 +183,9 @@ impl From<Error> for Problem {
             Error::EventsDropped(_) => Self::gone(error.to_string()),
             Error::Answer(_) | Error::NoMessage => Self::invalid(error.to_string()),
             Error::Walk(_) => Self::conflict(error.to_string()),
+            Error::Store(StoreError::Closed) => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, CLOSING, error.to_string())
+            }
             Error::Store(_) => Self::internal(&error),
         }
     }

@@ -67,9 +67,9 @@ pub(crate) fn events(
 /// An answer in JSON that is not there yet: headers at once, white space while it takes, then the value.
 pub(crate) fn trickled(
     headers: HeaderMap,
-    value: impl Future<Output = Value> + Send + 'static,
+    value: impl Future<Output = Result<Value, Closing>> + Send + 'static,
 ) -> Response<Body> {
-    let value = futures_util::stream::once(async move { Ok(Bytes::from(value.await.to_string())) });
+    let value = futures_util::stream::once(async move { Ok(Bytes::from(value.await?.to_string())) });
     answer(headers, "application/json", beating(value.boxed(), b"\n"))
 }
 

@@ -6,7 +6,6 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response};
 use axum::response::IntoResponse as _;
-use futures_util::StreamExt as _;
 use futures_util::stream::unfold;
 use ibid_engine::{Lifetime, RunStatus, Said};
 use serde_json::{Map, Value, json};
@@ -15,7 +14,7 @@ use super::ask::{Answer, Asked, Ended, Heard};
 use super::wire::{citations, marks, seconds, tokens, warnings};
 use crate::api::{Api, about};
 use crate::app::App;
-use crate::http::{Caller, Frame, Json, Problem, events};
+use crate::http::{Caller, Closing, Frame, Json, Problem, events};
 use crate::stream::StopWhenGone;
 
 pub(super) fn routes(api: Api) -> Api {
@@ -45,7 +44,7 @@ async fn complete(
     if body.get("stream") == Some(&Value::Bool(true)) {
         let usage = body.get("stream_options").is_some_and(|options| options["include_usage"] == true);
         let state = Telling { app, caller, answer, guard, head, usage, stage: Stage::Begin };
-        return Ok(events(HeaderMap::new(), unfold(state, Telling::next).map(Ok)));
+        return Ok(events(HeaderMap::new(), unfold(state, Telling::next)));
     }
     let thread = answer.thread;
     let mut guard = guard;
@@ -162,7 +161,7 @@ struct Telling {
 }
 
 impl Telling {
-    async fn next(mut self) -> Option<(Frame, Self)> {
+    async fn next(mut self) -> Option<(Result<Frame, Closing>, Self)> {
         let usage = self.usage;
         let data = match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Begin => {
@@ -186,6 +185,7 @@ impl Telling {
                     }
                 }
                 Ok(None) => return None,
+                Err(problem) if problem.is_closing() => return Some((Err(Closing), self)),
                 Err(problem) => error(&problem),
             },
             Stage::Ended(ended) => {
@@ -206,11 +206,11 @@ impl Telling {
             }
             Stage::Done => {
                 let frame = Frame { id: None, event: None, data: "[DONE]".to_owned() };
-                return Some((frame, self));
+                return Some((Ok(frame), self));
             }
             Stage::Over => return None,
         };
-        Some((Frame::new(None, &data), self))
+        Some((Ok(Frame::new(None, &data)), self))
     }
 }
 

@@ -7,7 +7,6 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, Response};
 use axum::response::IntoResponse as _;
-use futures_util::StreamExt as _;
 use futures_util::stream::unfold;
 use ibid_core::{Message, Role, RunId};
 use ibid_engine::{Lifetime, Run, RunStatus, Said, Stop};
@@ -17,7 +16,7 @@ use super::ask::{Answer, Asked, Ended, Heard};
 use super::wire::{citations, marks, seconds, tokens, warnings};
 use crate::api::{Api, about};
 use crate::app::App;
-use crate::http::{Caller, Frame, Json, Problem, Query, events, run_id};
+use crate::http::{Caller, Closing, Frame, Json, Problem, Query, events, run_id};
 use crate::stream::StopWhenGone;
 
 pub(super) fn routes(api: Api) -> Api {
@@ -75,7 +74,7 @@ async fn create(
     let mut guard = StopWhenGone::new(app.engine(), &caller.scope, answer.run, !background);
     if flag("stream") == Some(true) {
         let telling = Telling::new(app, caller, answer, guard, head);
-        return Ok(events(HeaderMap::new(), unfold(telling, Telling::next).map(Ok)));
+        return Ok(events(HeaderMap::new(), unfold(telling, Telling::next)));
     }
     if background {
         return Ok(axum::Json(head.told(None)).into_response());
@@ -149,7 +148,7 @@ async fn one(
         let guard = StopWhenGone::new(app.engine(), &caller.scope, run.id, false);
         let head = Head { run, previous: None, background: true, kept: true };
         let telling = Telling { after, ..Telling::new(app, caller, answer, guard, head) };
-        return Ok(events(HeaderMap::new(), unfold(telling, Telling::next).map(Ok)));
+        return Ok(events(HeaderMap::new(), unfold(telling, Telling::next)));
     }
     Ok(axum::Json(standing(&app, &caller, run).await?).into_response())
 }
@@ -322,12 +321,12 @@ impl Telling {
         self.tell(kind, data);
     }
 
-    async fn next(mut self) -> Option<(Frame, Self)> {
+    async fn next(mut self) -> Option<(Result<Frame, Closing>, Self)> {
         loop {
             if let Some(frame) = self.ready.pop_front() {
                 let place = self.number - self.ready.len() - 1;
                 if self.after.is_none_or(|after| place > after) {
-                    return Some((frame, self));
+                    return Some((Ok(frame), self));
                 }
                 continue;
             }
@@ -341,6 +340,10 @@ impl Telling {
                 }
                 Ok(Some(Heard::End(ended))) => self.end(&ended).await,
                 Ok(None) => return None,
+                Err(problem) if problem.is_closing() => {
+                    self.over = true;
+                    return Some((Err(Closing), self));
+                }
                 Err(problem) => {
                     let ended = Ended {
                         status: RunStatus::Failed,

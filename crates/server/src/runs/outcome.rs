@@ -7,7 +7,7 @@ use ibid_graph::Kind;
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::http::{Caller, Problem};
+use crate::http::{Caller, Closing, Problem};
 use crate::stream::{StopWhenGone, is_open};
 use crate::threads::interrupts;
 
@@ -27,17 +27,20 @@ pub(super) struct Outcome {
 
 impl Outcome {
     /// What the thread holds when the run is over or asks something. Always an object.
-    pub(super) async fn values(self) -> Value {
+    pub(super) async fn values(self) -> Result<Value, Closing> {
         let mut guard =
             StopWhenGone::new(self.app.engine(), &self.caller.scope, self.run, self.stop_when_gone);
         let values = self.awaited().await;
         guard.is_over();
+        if values.as_ref().is_err_and(Problem::is_closing) {
+            return Err(Closing);
+        }
         if self.temporary
             && let Err(error) = self.app.engine().delete_thread(&self.caller.scope, self.thread).await
         {
             tracing::warn!(%error, "a thread for one run could not be deleted");
         }
-        values.unwrap_or_else(|problem| failed("RunLost", problem.detail()))
+        Ok(values.unwrap_or_else(|problem| failed("RunLost", problem.detail())))
     }
 
     async fn awaited(&self) -> Result<Value, Problem> {

@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, Response};
 use futures_util::StreamExt as _;
 use futures_util::stream::{Stream, unfold};
 use ibid_core::{RunId, Scope, ThreadId};
-use ibid_engine::{Engine, Error, EventStream, RunStatus, Stop, StoreError};
+use ibid_engine::{Engine, Error, EventStream, RunStatus, Stop};
 use ibid_graph::Kind;
 use serde_json::json;
 
@@ -86,7 +86,7 @@ fn frames(following: Following) -> impl Stream<Item = Result<Frame, Closing>> + 
     let guard = StopWhenGone::new(engine, scope, *run, following.stop_when_gone);
     let mut ready = std::collections::VecDeque::new();
     let teller = match following.format {
-        Format::Ibid => Teller::Ibid(Ours::new(engine, scope, *thread, *run)),
+        Format::Ibid => Teller::Ibid(Ours::new(engine, scope, *run)),
         Format::LangGraph => {
             let data = json!({ "run_id": run.to_string(), "thread_id": thread.to_string(), "attempt": 1 });
             let first = Place { seq: following.from, slot: 0 };
@@ -111,13 +111,13 @@ impl State {
             }
             match self.step().await {
                 Ok(()) => {}
-                Err(Failure::Closing) => {
+                Err(problem) if problem.is_closing() => {
                     self.over = true;
                     // The run goes on with the next start, and so may whoever follows it.
                     self.guard.is_over();
                     return Some((Err(Closing), self));
                 }
-                Err(Failure::Problem(problem)) => {
+                Err(problem) => {
                     self.over = true;
                     let data = json!({ "error": "StreamFailed", "message": problem.detail() });
                     return Some((Ok(Frame::new(Some("error"), &data)), self));
@@ -127,7 +127,7 @@ impl State {
     }
 
     /// Tells of one more event.
-    async fn step(&mut self) -> Result<(), Failure> {
+    async fn step(&mut self) -> Result<(), Problem> {
         let Following { engine, scope, run, from, after, .. } = &self.following;
         let events = match &mut self.events {
             Some(events) => events,
@@ -176,29 +176,6 @@ pub(crate) async fn is_open(
 ) -> Result<bool, Error> {
     let waits = engine.run(scope, run).await?.status == RunStatus::Waiting;
     Ok(waits && engine.steps(scope, run).await?.len() + 1 == step as usize)
-}
-
-/// Why a stream ends before the run does.
-enum Failure {
-    /// The server is ending.
-    Closing,
-    /// Something went wrong.
-    Problem(Problem),
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Store(StoreError::Closed) => Self::Closing,
-            error => Self::Problem(error.into()),
-        }
-    }
-}
-
-impl From<Problem> for Failure {
-    fn from(problem: Problem) -> Self {
-        Self::Problem(problem)
-    }
 }
 
 /// Stops a run if whoever wanted its answer has gone before it was there.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ibid_core::{RunId, Scope, ThreadId};
+use ibid_core::{RunId, Scope};
 use ibid_engine::{Engine, Event};
 use ibid_graph::Kind;
 use serde_json::{Map, Value, json};
@@ -16,14 +16,13 @@ use crate::http::{Frame, Problem};
 pub(super) struct Ours {
     engine: Arc<dyn Engine>,
     scope: Scope,
-    thread: ThreadId,
     run: RunId,
     nodes: HashMap<u32, Arc<str>>,
 }
 
 impl Ours {
-    pub(super) fn new(engine: &Arc<dyn Engine>, scope: &Scope, thread: ThreadId, run: RunId) -> Self {
-        Self { engine: engine.clone(), scope: scope.clone(), thread, run, nodes: HashMap::new() }
+    pub(super) fn new(engine: &Arc<dyn Engine>, scope: &Scope, run: RunId) -> Self {
+        Self { engine: engine.clone(), scope: scope.clone(), run, nodes: HashMap::new() }
     }
 
     /// One event.
@@ -35,7 +34,9 @@ impl Ours {
                 self.nodes.insert(step, node.clone());
                 ("step".to_owned(), json!({ "node": node, "state": "started" }))
             }
-            Kind::Finished => ("step".to_owned(), json!({ "state": "finished" })),
+            Kind::Finished => {
+                ("step".to_owned(), json!({ "node": self.nodes.get(&step), "state": "finished" }))
+            }
             Kind::Status { text } => ("status".to_owned(), json!({ "text": text })),
             Kind::Token { text } => ("token".to_owned(), json!({ "text": text })),
             // One word for one finding or several, as for all others.
@@ -71,11 +72,8 @@ impl Ours {
 
     /// What the run said in the end.
     async fn answer(&self) -> Result<Value, Problem> {
-        let said = crate::messages::of_thread(&self.engine, &self.scope, self.thread).await?;
-        let own = said
-            .iter()
-            .rev()
-            .find(|said| said.run == Some(self.run) && said.message.role == ibid_core::Role::Assistant);
+        let run = self.engine.run(&self.scope, self.run).await?;
+        let own = crate::messages::answer_of(&self.engine, &self.scope, &run).await?;
         Ok(own.map(|said| json!(said.message)).unwrap_or_default())
     }
 }

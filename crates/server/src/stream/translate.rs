@@ -149,19 +149,23 @@ impl Translation {
             (id, String::new())
         });
         spoken.1.push_str(text);
-        let (id, whole) = spoken.clone();
+        let modes = [Mode::MessagesTuple, Mode::Messages, Mode::Events];
+        if !modes.into_iter().any(|mode| self.modes.wants(mode)) {
+            return;
+        }
+        let id = spoken.0.clone();
         let about = self.about(step);
         self.out.tell(Mode::MessagesTuple, "messages", || json!([piece(&id, text), about]));
         if anew {
-            self.out.tell(
-                Mode::Messages,
-                "messages/metadata",
-                || json!({ (id.clone()): { "metadata": about } }),
-            );
+            let about = || json!({ (id.clone()): { "metadata": about } });
+            self.out.tell(Mode::Messages, "messages/metadata", about);
         }
-        self.out.tell(Mode::Messages, "messages/partial", || json!([message(&id, &whole)]));
-        let node = self.node(step);
-        self.event("on_chat_model_stream", &node, step, json!({ "chunk": piece(&id, text) }));
+        let whole = self.spoken.as_ref().map(|(_, whole)| whole.as_str()).unwrap_or_default();
+        self.out.tell(Mode::Messages, "messages/partial", || json!([message(&id, whole)]));
+        if self.modes.wants(Mode::Events) {
+            let node = self.node(step);
+            self.event("on_chat_model_stream", &node, step, json!({ "chunk": piece(&id, text) }));
+        }
     }
 
     fn data(&mut self, step: u32, name: &str, value: Value) {
@@ -215,18 +219,16 @@ impl Translation {
             return Ok(());
         }
         if self.whole_state() || self.modes.wants(Mode::Updates) || self.modes.wants(Mode::Messages) {
-            let all = self.conversation_to_the_end().await?;
-            let own = all
-                .iter()
-                .rev()
-                .find(|said| said.run == Some(self.run) && said.message.role == ibid_core::Role::Assistant);
-            let said: Vec<Value> = own.map(crate::messages::told).into_iter().collect();
+            let own = self.answer().await?;
+            let said: Vec<Value> = own.iter().map(crate::messages::told).collect();
             self.out.tell(Mode::Updates, "updates", || json!({ "__end__": { "messages": said } }));
             // What nobody heard piece by piece is told whole.
             if self.spoken.is_none() {
                 self.out.tell(Mode::Messages, "messages/complete", || json!(said));
             }
-            self.asked = Some(all);
+            if let Some(asked) = &mut self.asked {
+                asked.extend(own);
+            }
         }
         self.values(None);
         self.point(Point::End);
@@ -236,17 +238,15 @@ impl Translation {
     /// The conversation with what was asked, and without what was answered.
     async fn conversation(&self) -> Result<Vec<Said>, Problem> {
         let run = self.engine.run(&self.scope, self.run).await?;
-        let mut said = crate::messages::of_thread(&self.engine, &self.scope, self.thread).await?;
-        said.retain(|said| said.position < run.input.end);
-        Ok(said)
+        // A turn that was stopped before it began has added nothing.
+        let end = if run.input.is_empty() { u64::MAX } else { run.input.end };
+        crate::messages::before(&self.engine, &self.scope, self.thread, end.min(i64::MAX as u64)).await
     }
 
-    /// The conversation up to this run's answer.
-    async fn conversation_to_the_end(&self) -> Result<Vec<Said>, Problem> {
+    /// What this run answered.
+    async fn answer(&self) -> Result<Option<Said>, Problem> {
         let run = self.engine.run(&self.scope, self.run).await?;
-        let mut said = crate::messages::of_thread(&self.engine, &self.scope, self.thread).await?;
-        said.retain(|said| said.position < run.input.end || said.run == Some(self.run));
-        Ok(said)
+        crate::messages::answer_of(&self.engine, &self.scope, &run).await
     }
 
     fn whole_state(&self) -> bool {
@@ -302,12 +302,19 @@ impl Translation {
     }
 
     fn custom(&mut self, step: u32, kind: &str, mut data: Value) {
-        data["type"] = kind.into();
-        data["node"] = self.node(step).as_ref().into();
-        self.out.tell(Mode::Custom, "custom", || data);
+        let node = self.node(step);
+        self.out.tell(Mode::Custom, "custom", || {
+            data["type"] = kind.into();
+            data["node"] = node.as_ref().into();
+            data
+        });
     }
 
     fn event(&mut self, event: &str, name: &Arc<str>, step: u32, data: Value) {
+        if !self.modes.wants(Mode::Events) {
+            // Its place is taken in any case.
+            return self.out.tell(Mode::Events, "events", || Value::Null);
+        }
         let (id, about) = (self.task(step), self.about(step));
         self.out.tell(Mode::Events, "events", || {
             json!({
