@@ -148,6 +148,8 @@ pub struct Run {
     pub status: RunStatus,
     /// What it asks, if it waits.
     pub question: Option<Value>,
+    /// The step that asks, if it waits.
+    pub asked: Option<u32>,
     /// Why it failed, if it did.
     pub error: Option<String>,
     /// When it was submitted.

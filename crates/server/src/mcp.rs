@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
 use http::request::Parts;
 use ibid_core::tool::{Tool as Port, ToolOutput};
-use ibid_core::{Corpus, Message, Role, Scope, ThreadId};
+use ibid_core::{Corpus, Message, Scope, ThreadId};
 use ibid_engine::{Stop, Turn};
 use ibid_graph::Kind;
 use rmcp::model::{
@@ -27,7 +27,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::app::App;
-use crate::http::{Caller, Problem};
+use crate::http::{Caller, Problem, read_whole};
 
 /// The tool that asks an assistant.
 const ASK: &str = "ask";
@@ -53,10 +53,9 @@ pub(crate) fn routes(app: &App) -> Router<App> {
 
 /// Hands a request on when all of it is there, so that one that breaks off is the client's failure and not ours.
 async fn whole(request: Request, next: Next) -> Response<Body> {
-    let (parts, body) = request.into_parts();
-    match to_bytes(body, LARGEST).await {
-        Ok(bytes) => next.run(Request::from_parts(parts, Body::from(bytes))).await,
-        Err(error) => Problem::unreadable(format!("the request breaks off: {error}")).into_response(),
+    match read_whole(request, LARGEST).await {
+        Ok(request) => next.run(request).await,
+        Err(problem) => problem.into_response(),
     }
 }
 
@@ -201,12 +200,10 @@ impl Mcp {
         if let Some(question) = &ended.question {
             return Ok(failed(&format!("the assistant asks, and goes on with the next message: {question}")));
         }
-        if let Some(error) = ended.error {
+        if let Some(error) = &ended.error {
             return Ok(failed(&format!("the assistant failed: {error}")));
         }
-        let said = crate::messages::of_thread(engine, &caller.scope, thread).await?;
-        let own =
-            said.iter().rev().find(|said| said.run == Some(run) && said.message.role == Role::Assistant);
+        let own = crate::messages::answer_of(engine, &caller.scope, &ended).await?;
         let Some(said) = own else { return Ok(failed("the assistant said nothing")) };
         let extra = |name: &str| said.message.extra.get(name).cloned().unwrap_or_else(|| json!([]));
         let data = json!({

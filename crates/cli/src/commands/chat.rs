@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use futures_util::StreamExt;
 use ibid_core::{Message, Role, RunId, Scope, ThreadId};
-use ibid_engine::{Engine, LocalEngine, MessageWindow, RunStatus, Turn};
+use ibid_engine::{Engine, LocalEngine, MessageWindow, Turn};
 use ibid_graph::Kind;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
@@ -110,14 +110,13 @@ impl Talk<'_> {
     /// Asks again what an earlier conversation was left with.
     async fn take_up(&mut self) -> anyhow::Result<()> {
         let runs = self.engine.runs(&self.scope, self.thread).await.unwrap_or_default();
-        let Some(run) = runs.iter().find(|run| run.status == RunStatus::Waiting) else { return Ok(()) };
-        let step = self.engine.steps(&self.scope, run.id).await?.len() + 1;
-        let mut events = self.engine.events(&self.scope, run.id, 0).await?;
+        let Some((run, step)) = runs.iter().find_map(|run| Some((run.id, run.asked?))) else { return Ok(()) };
+        let mut events = self.engine.events(&self.scope, run, 0).await?;
         while let Some(event) = events.next().await.transpose()? {
             if let Kind::Asked { question } = event.what.kind
-                && event.what.step as usize == step
+                && event.what.step == step
             {
-                self.ask(&question, run.id, event.seq)?;
+                self.ask(&question, run, event.seq)?;
                 break;
             }
         }

@@ -105,6 +105,7 @@ impl RunRow {
             metadata: object(&self.metadata),
             input: self.history_to.unsigned_abs()..self.input_to.unsigned_abs(),
             status: self.status,
+            asked: self.asked_step.filter(|_| self.status == RunStatus::Waiting),
             question: self.question.and_then(|text| serde_json::from_str(&text).ok()),
             error: self.error,
             created: time(self.created_ms),

@@ -1,6 +1,6 @@
 //! Bodies in JSON, read with a limit and with errors in our own words.
 
-use axum::body::to_bytes;
+use axum::body::{Body, to_bytes};
 use axum::extract::{FromRequest, Request};
 use serde::de::DeserializeOwned;
 
@@ -8,6 +8,14 @@ use super::Problem;
 
 /// The largest body in JSON, in bytes.
 const LARGEST: usize = 4 << 20;
+
+/// A request with all of its body, if that is not more than so many bytes.
+pub(crate) async fn read_whole(request: Request, most: usize) -> Result<Request, Problem> {
+    let (parts, body) = request.into_parts();
+    let bytes = to_bytes(body, most).await;
+    let bytes = bytes.map_err(|error| Problem::unreadable(format!("the request breaks off: {error}")))?;
+    Ok(Request::from_parts(parts, Body::from(bytes)))
+}
 
 /// A body in JSON. An empty one is an empty object, since clients leave out what they have nothing to say in.
 pub(crate) struct Json<T>(pub(crate) T);

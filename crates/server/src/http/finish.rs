@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, header};
 use axum::middleware::Next;
 use axum::response::IntoResponse as _;
 use tracing::Instrument as _;
 
-use super::Problem;
+use super::{Problem, read_whole};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -61,13 +61,8 @@ async fn whole(request: Request) -> Result<Request, Problem> {
     if !length.is_some_and(|length: usize| (1..=SMALL).contains(&length)) {
         return Ok(request);
     }
-    let (parts, body) = request.into_parts();
-    let read = tokio::time::timeout(PATIENCE, to_bytes(body, SMALL)).await;
-    match read {
-        Ok(Ok(bytes)) => Ok(Request::from_parts(parts, Body::from(bytes))),
-        Ok(Err(error)) => Err(Problem::unreadable(format!("the request breaks off: {error}"))),
-        Err(_) => Err(Problem::unreadable(format!("the body did not come within {} s", PATIENCE.as_secs()))),
-    }
+    let read = tokio::time::timeout(PATIENCE, read_whole(request, SMALL)).await;
+    read.map_err(|_| Problem::unreadable(format!("the body did not come within {} s", PATIENCE.as_secs())))?
 }
 
 /// The trace that the request belongs to, by the W3C's header, or a new one.

@@ -8,7 +8,7 @@ mod problem;
 mod query;
 mod sse;
 
-pub(crate) use body::Json;
+pub(crate) use body::{Json, read_whole};
 pub(crate) use caller::{Caller, authenticate};
 pub(crate) use cors::cors;
 pub(crate) use finish::{finish, panicked};

@@ -48,6 +48,25 @@ impl Asked {
         })
     }
 
+    /// The assistant that is asked for, as a model.
+    pub(super) fn model(body: &Map<String, Value>) -> Result<&str, Problem> {
+        let model = body.get("model").and_then(Value::as_str);
+        model.ok_or_else(|| Problem::invalid("`model` is missing: the name of an assistant"))
+    }
+
+    /// What an assistant has of its own cannot be given: tools, and the form of its answers. It is refused, and not
+    /// forgotten.
+    pub(super) fn refuse(body: &Map<String, Value>, form: Option<&Value>) -> Result<(), Problem> {
+        if body.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty()) {
+            return Err(Problem::invalid("an assistant has its own tools; `tools` cannot be given"));
+        }
+        if form.and_then(|form| form["type"].as_str()).is_some_and(|form| form != "text") {
+            let detail = "an assistant has its own forms: send `format`, such as \"structured\"";
+            return Err(Problem::invalid(detail));
+        }
+        Ok(())
+    }
+
     /// Begins the turn in a thread, or in a new one.
     pub(super) async fn begin(
         self,
@@ -152,10 +171,7 @@ impl Answer {
     async fn finish(&mut self) -> Result<Option<Heard>, Problem> {
         if self.rest.is_none() {
             let run = self.app.engine().run(&self.caller.scope, self.run).await?;
-            let all = crate::messages::of_thread(self.app.engine(), &self.caller.scope, self.thread).await?;
-            let own = |said: &Said| said.run == Some(self.run) && said.message.role == Role::Assistant;
-            let said = all.into_iter().rev().find(own);
-            self.rest = Some(Box::new(Ended { status: run.status, error: run.error, said }));
+            self.rest = Some(Box::new(Self::settled(&self.app, &self.caller, &run).await?));
         }
         let said = self.rest.as_ref().and_then(|ended| ended.said.as_ref());
         let text = said.map(|said| said.message.text.as_str()).unwrap_or_default();
@@ -175,10 +191,9 @@ impl Answer {
 
     /// How a run ended or where it rests, if it does, from what is kept for good.
     pub(super) async fn settled(app: &App, caller: &Caller, run: &Run) -> Result<Ended, Problem> {
-        let all = crate::messages::of_thread(app.engine(), &caller.scope, run.thread).await?;
-        let own = |said: &Said| said.run == Some(run.id) && said.message.role == Role::Assistant;
+        let said = crate::messages::answer_of(app.engine(), &caller.scope, run).await?;
         let error = run.error.clone().or(run.question.as_ref().map(ToString::to_string));
-        Ok(Ended { status: run.status, error, said: all.into_iter().rev().find(own) })
+        Ok(Ended { status: run.status, error, said })
     }
 
     /// The end, without the way.

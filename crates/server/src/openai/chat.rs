@@ -27,11 +27,12 @@ async fn complete(
     caller: Caller,
     Json(body): Json<Map<String, Value>>,
 ) -> Result<Response<Body>, Problem> {
-    let text = |name: &str| body.get(name).and_then(Value::as_str);
-    let model =
-        text("model").ok_or_else(|| Problem::invalid("`model` is missing: the name of an assistant"))?;
+    let model = Asked::model(&body)?;
     let messages = body.get("messages").ok_or_else(|| Problem::invalid("`messages` is missing"))?;
-    refuse(&body)?;
+    if body.get("n").and_then(Value::as_u64).is_some_and(|n| n > 1) {
+        return Err(Problem::invalid("an assistant answers once: `n` must be 1"));
+    }
+    Asked::refuse(&body, body.get("response_format"))?;
     let asked = Asked::of(&app, model, crate::messages::read_all(messages)?, &body)?;
     let answer = asked.begin(&app, &caller, None, Lifetime::Temporary).await?;
     let head = Head {
@@ -40,36 +41,18 @@ async fn complete(
         model: model.to_owned(),
     };
     // A client that has gone needs no answer.
-    let guard = StopWhenGone::new(app.engine(), &caller.scope, answer.run, true);
+    let mut guard = StopWhenGone::new(app.engine(), &caller.scope, answer.run, true);
     if body.get("stream") == Some(&Value::Bool(true)) {
         let usage = body.get("stream_options").is_some_and(|options| options["include_usage"] == true);
         let state = Telling { app, caller, answer, guard, head, usage, stage: Stage::Begin };
         return Ok(events(HeaderMap::new(), unfold(state, Telling::next)));
     }
     let thread = answer.thread;
-    let mut guard = guard;
     let ended = answer.ended().await;
     guard.is_over();
     Answer::forget(&app, &caller, thread).await;
     let ended = failed(ended?)?;
     Ok(axum::Json(head.whole(&ended)).into_response())
-}
-
-/// What cannot be had is refused, and not forgotten.
-fn refuse(body: &Map<String, Value>) -> Result<(), Problem> {
-    if body.get("n").and_then(Value::as_u64).is_some_and(|n| n > 1) {
-        return Err(Problem::invalid("an assistant answers once: `n` must be 1"));
-    }
-    if body.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty()) {
-        return Err(Problem::invalid("an assistant has its own tools; `tools` cannot be given"));
-    }
-    let kind = body.get("response_format").and_then(|format| format["type"].as_str());
-    if kind.is_some_and(|kind| kind != "text") {
-        return Err(Problem::invalid(
-            "an assistant has its own forms: send `format`, such as \"structured\"",
-        ));
-    }
-    Ok(())
 }
 
 /// An answer that failed is none.

@@ -45,20 +45,11 @@ async fn create(
 ) -> Result<Response<Body>, Problem> {
     let text = |name: &str| body.get(name).and_then(Value::as_str);
     let flag = |name: &str| body.get(name).and_then(Value::as_bool);
-    let model =
-        text("model").ok_or_else(|| Problem::invalid("`model` is missing: the name of an assistant"))?;
+    let model = Asked::model(&body)?;
     let input = body.get("input").ok_or_else(|| Problem::invalid("`input` is missing"))?;
-    if body.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty()) {
-        return Err(Problem::invalid("an assistant has its own tools; `tools` cannot be given"));
-    }
+    Asked::refuse(&body, body.get("text").map(|text| &text["format"]))?;
     if body.get("conversation").is_some_and(|conversation| !conversation.is_null()) {
         return Err(Problem::invalid("go on with `previous_response_id`; `conversation` is not supported"));
-    }
-    let form = body.get("text").and_then(|text| text["format"]["type"].as_str());
-    if form.is_some_and(|form| form != "text") {
-        return Err(Problem::invalid(
-            "an assistant has its own forms: send `format`, such as \"structured\"",
-        ));
     }
     let asked = Asked::of(&app, model, read(input)?, &body)?;
     let (kept, background) = (flag("store").unwrap_or(true), flag("background").unwrap_or(false));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::HeaderMap;
 use futures_util::StreamExt as _;
 use ibid_core::{Role, RunId, ThreadId};
-use ibid_engine::{Error, Lifetime, RunStatus, ThreadStatus, Turn, WhenBusy};
+use ibid_engine::{Error, Lifetime, ThreadStatus, Turn, WhenBusy};
 use ibid_graph::Kind;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -301,7 +301,7 @@ async fn answer(app: &App, caller: &Caller, thread: ThreadId, command: &Command)
         return Err(Problem::invalid("a command can resume a run; update and goto are not supported"));
     }
     let runs = app.engine().runs(&caller.scope, thread).await?;
-    let Some(waiting) = runs.iter().find(|run| run.status == RunStatus::Waiting) else {
+    let Some((waiting, step)) = runs.iter().find_map(|run| Some((run, run.asked?))) else {
         return Err(Problem::conflict(format!("no run of the thread {thread} waits for an answer")));
     };
     let (run, id) = (waiting.id, waiting.id.to_string());
@@ -310,13 +310,12 @@ async fn answer(app: &App, caller: &Caller, thread: ThreadId, command: &Command)
         Value::Object(fields) if fields.len() == 1 && fields.contains_key(&id) => &fields[&id],
         other => other,
     };
-    let steps = app.engine().steps(&caller.scope, run).await?.len();
     let mut events = app.engine().events(&caller.scope, run, 0).await?;
     let mut after = 0;
     let find = async {
         while let Some(event) = events.next().await {
             let event = event.map_err(|error: Error| Problem::from(error))?;
-            if matches!(event.what.kind, Kind::Asked { .. }) && event.what.step as usize == steps + 1 {
+            if matches!(event.what.kind, Kind::Asked { .. }) && event.what.step == step {
                 after = event.seq;
                 break;
             }

@@ -82,7 +82,7 @@ pub(crate) fn routes(api: Api) -> Api {
             feedback::give,
             on("Say what you think of an answer").takes::<feedback::Give>(),
         )
-        .post("/runs", create_alone, on("Ask without a conversation").takes::<Create>())
+        .post("/runs", create, on("Ask without a conversation").takes::<Create>())
         .post(
             "/runs/batch",
             create_several,
@@ -90,39 +90,30 @@ pub(crate) fn routes(api: Api) -> Api {
         )
         .post(
             "/runs/stream",
-            stream_alone,
+            stream,
             on("Ask without a conversation and follow the answer")
                 .takes::<Create>()
                 .query(format.0, format.1)
                 .events(),
         )
-        .post(
-            "/runs/wait",
-            wait_alone,
-            on("Ask without a conversation and wait for the answer").takes::<Create>(),
-        )
+        .post("/runs/wait", wait, on("Ask without a conversation and wait for the answer").takes::<Create>())
         .post("/runs/cancel", cancel_several, on("Stop several turns").takes::<CancelSeveral>().nothing())
         .get("/runs/{run}/stream", join_stream_alone, on("Follow a turn").query(modes.0, modes.1).events())
+}
+
+/// The thread of the path, if it names one: what is asked without a thread gets one of its own.
+fn named(thread: Option<Path<String>>) -> Result<Option<ThreadId>, Problem> {
+    thread.map(|Path(thread)| thread_id(&thread)).transpose()
 }
 
 async fn create(
     State(app): State<App>,
     caller: Caller,
-    Path(thread): Path<String>,
+    thread: Option<Path<String>>,
     headers: HeaderMap,
     Json(asked): Json<Create>,
 ) -> Result<Response<Body>, Problem> {
-    let begun = begin(&app, &caller, Some(thread_id(&thread)?), asked, &headers).await?;
-    taken(&app, &caller, &begun).await
-}
-
-async fn create_alone(
-    State(app): State<App>,
-    caller: Caller,
-    headers: HeaderMap,
-    Json(asked): Json<Create>,
-) -> Result<Response<Body>, Problem> {
-    let begun = begin(&app, &caller, None, asked, &headers).await?;
+    let begun = begin(&app, &caller, named(thread)?, asked, &headers).await?;
     taken(&app, &caller, &begun).await
 }
 
@@ -152,28 +143,14 @@ async fn taken(app: &App, caller: &Caller, begun: &Begun) -> Result<Response<Bod
 async fn stream(
     State(app): State<App>,
     caller: Caller,
-    Path(thread): Path<String>,
+    thread: Option<Path<String>>,
     query: Query,
     headers: HeaderMap,
     Json(asked): Json<Create>,
 ) -> Result<Response<Body>, Problem> {
     let (modes, format) = (Modes::read(&asked.modes())?, Format::read(&query)?);
     let stop_when_gone = asked.stops_when_gone();
-    let begun = begin(&app, &caller, Some(thread_id(&thread)?), asked, &headers).await?;
-    let following = Following { modes, format, stop_when_gone, ..begun.following(&app, &caller) };
-    Ok(answered(following, begun.headers("stream")))
-}
-
-async fn stream_alone(
-    State(app): State<App>,
-    caller: Caller,
-    query: Query,
-    headers: HeaderMap,
-    Json(asked): Json<Create>,
-) -> Result<Response<Body>, Problem> {
-    let (modes, format) = (Modes::read(&asked.modes())?, Format::read(&query)?);
-    let stop_when_gone = asked.stops_when_gone();
-    let begun = begin(&app, &caller, None, asked, &headers).await?;
+    let begun = begin(&app, &caller, named(thread)?, asked, &headers).await?;
     let following = Following { modes, format, stop_when_gone, ..begun.following(&app, &caller) };
     Ok(answered(following, begun.headers("stream")))
 }
@@ -181,24 +158,12 @@ async fn stream_alone(
 async fn wait(
     State(app): State<App>,
     caller: Caller,
-    Path(thread): Path<String>,
+    thread: Option<Path<String>>,
     headers: HeaderMap,
     Json(asked): Json<Create>,
 ) -> Result<Response<Body>, Problem> {
     let stop_when_gone = asked.stops_when_gone();
-    let begun = begin(&app, &caller, Some(thread_id(&thread)?), asked, &headers).await?;
-    let outcome = Outcome { stop_when_gone, ..begun.outcome(&app, &caller) };
-    Ok(trickled(begun.headers("join"), outcome.values()))
-}
-
-async fn wait_alone(
-    State(app): State<App>,
-    caller: Caller,
-    headers: HeaderMap,
-    Json(asked): Json<Create>,
-) -> Result<Response<Body>, Problem> {
-    let stop_when_gone = asked.stops_when_gone();
-    let begun = begin(&app, &caller, None, asked, &headers).await?;
+    let begun = begin(&app, &caller, named(thread)?, asked, &headers).await?;
     let outcome = Outcome { stop_when_gone, ..begun.outcome(&app, &caller) };
     Ok(trickled(begun.headers("join"), outcome.values()))
 }

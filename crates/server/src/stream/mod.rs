@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, Response};
 use futures_util::StreamExt as _;
 use futures_util::stream::{Stream, unfold};
 use ibid_core::{RunId, Scope, ThreadId};
-use ibid_engine::{Engine, Error, EventStream, RunStatus, Stop};
+use ibid_engine::{Engine, Error, EventStream, Stop};
 use ibid_graph::Kind;
 use serde_json::json;
 
@@ -174,8 +174,7 @@ pub(crate) async fn is_open(
     run: RunId,
     step: u32,
 ) -> Result<bool, Error> {
-    let waits = engine.run(scope, run).await?.status == RunStatus::Waiting;
-    Ok(waits && engine.steps(scope, run).await?.len() + 1 == step as usize)
+    Ok(engine.run(scope, run).await?.asked == Some(step))
 }
 
 /// Stops a run if whoever wanted its answer has gone before it was there.

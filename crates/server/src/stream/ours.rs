@@ -1,7 +1,6 @@
 //! A run in our own words: one event of the stream for each of the engine's, under its number, so that the numbers have
 //! no gaps.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use ibid_core::{RunId, Scope};
@@ -17,12 +16,11 @@ pub(super) struct Ours {
     engine: Arc<dyn Engine>,
     scope: Scope,
     run: RunId,
-    nodes: HashMap<u32, Arc<str>>,
 }
 
 impl Ours {
     pub(super) fn new(engine: &Arc<dyn Engine>, scope: &Scope, run: RunId) -> Self {
-        Self { engine: engine.clone(), scope: scope.clone(), run, nodes: HashMap::new() }
+        Self { engine: engine.clone(), scope: scope.clone(), run }
     }
 
     /// One event.
@@ -30,13 +28,8 @@ impl Ours {
         let place = Place { seq: event.seq, slot: 0 };
         let (step, attempt) = (event.what.step, event.what.attempt);
         let (name, said) = match event.what.kind {
-            Kind::Started { node } => {
-                self.nodes.insert(step, node.clone());
-                ("step".to_owned(), json!({ "node": node, "state": "started" }))
-            }
-            Kind::Finished => {
-                ("step".to_owned(), json!({ "node": self.nodes.get(&step), "state": "finished" }))
-            }
+            Kind::Started { node } => ("step".to_owned(), json!({ "node": node, "state": "started" })),
+            Kind::Finished => ("step".to_owned(), json!({ "state": "finished" })),
             Kind::Status { text } => ("status".to_owned(), json!({ "text": text })),
             Kind::Token { text } => ("token".to_owned(), json!({ "text": text })),
             // One word for one finding or several, as for all others.
