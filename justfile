@@ -16,7 +16,7 @@ verify:
 test *arguments:
     cargo test --workspace {{arguments}}
 
-# Bring the real models that the tests use, once: 750 MB
+# Bring the real models that the tests use, once: 1.9 GB
 fetch-test-models:
     bash crates/testkit/models/fetch
 
@@ -55,29 +55,33 @@ test-crash-loading: fetch-test-models
     IBID_KILLS=100 cargo test --workspace --all-features --test it -- --nocapture documents::a_load_
     IBID_REPLACEMENTS=100 cargo test --workspace --all-features --test it -- --nocapture replacing::
 
+# The published clients against the server with a real model instead of a scripted one: some ten minutes
+test-clients: fetch-test-models
+    cargo test --workspace --all-features --test it -- --ignored --nocapture serve::every_client
+
 # How well documents are found: SciFact, XQuAD-es, SQuAD-es, MTRAG-UN, tau-banking and the HTS questions
 eval-retrieval data="../shared/data" questions="1500": fetch-test-models
-    cargo run --quiet --profile measure --package ibid-bench -- retrieval {{data}} {{questions}}
-
-# Bring the larger language model that the evaluations use, once: 1.1 GB
-fetch-large-model:
-    bash crates/testkit/models/fetch-large
+    cargo run --quiet --release --package ibid-bench -- retrieval {{data}} {{questions}}
 
 # Whether true quotations are told from altered ones: 1,000 citations from the tariff schedule
 eval-quotes data="../shared/data": fetch-test-models
     cargo run --quiet --package ibid-bench -- quotes {{data}}
 
 # How questions find their way, and follow-ups become questions, with a real small model: some fifteen minutes
-eval-routing: fetch-large-model
+eval-routing: fetch-test-models
     cargo test --workspace --all-features --test it -- --ignored --nocapture --test-threads 1 routing::
 
 # Every example question of the reference assistants with a real small model: some half an hour
-eval-examples: fetch-large-model
+eval-examples: fetch-test-models
     cargo test --workspace --all-features --test it -- --ignored --nocapture examples::
 
 # Measure reading, loading and searching beside the bare embedder, bare Lance and Chroma
 bench-knowledge data="../shared/data" most="1000000": fetch-test-models
     cargo xtask bench-knowledge {{data}} {{most}}
+
+# Measure the server under load beside the model itself and LangGraph's server: some five minutes once it is built
+bench-server documents="../shared/data/trade_compliance/hts/pdf/chapter": fetch-test-models
+    cargo xtask bench-server {{documents}}
 
 # The settings page, made from the code
 docs-configuration:

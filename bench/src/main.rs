@@ -1,4 +1,4 @@
-//! Measures the graph core, the local engine, the models and knowledge beside their references, in the same run. Each part
+//! Measures the graph core, the local engine, the models, knowledge and the server beside their references, in the same run. Each part
 //! runs in a process of its own, so that CPU time and memory are its own; the figures come out as one
 //! JSON object for each line.
 
@@ -10,10 +10,11 @@ mod crowd;
 mod figure;
 mod knowledge;
 mod models;
+mod server;
 mod texts;
 mod turns;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, bail};
@@ -33,6 +34,9 @@ fn main() -> anyhow::Result<()> {
         ["knowledge", data, most, python] => {
             knowledge::scale(Path::new(data), most.parse()?, Path::new(python))
         }
+        ["server", ibid, documents, python, graph] => {
+            server::measure(Path::new(ibid), Path::new(documents), Path::new(python), Path::new(graph))
+        }
         [knowledge::READ, request] => {
             ibid_reading::read_in_this_process(request);
             Ok(())
@@ -47,7 +51,7 @@ fn main() -> anyhow::Result<()> {
         }
         ["part", "models-bare"] => show(&models::here::bare()?),
         _ => bail!(
-            "usage: ibid-bench graph PYTHON SCRIPT | models | quality XQUAD | retrieval DATA MOST | weights DATA MOST MODEL | knowledge DATA MOST PYTHON | quotes DATA"
+            "usage: ibid-bench graph PYTHON SCRIPT | models | quality XQUAD | retrieval DATA MOST | weights DATA MOST MODEL | knowledge DATA MOST PYTHON | quotes DATA | server IBID DOCUMENTS PYTHON GRAPH"
         ),
     }
 }
@@ -137,7 +141,12 @@ fn middle(parts: &[Value], field: &str) -> anyhow::Result<f64> {
 
 /// How much memory this process holds now, or held at most.
 fn memory_bytes(field: &str) -> anyhow::Result<u64> {
-    let status = std::fs::read_to_string(PathBuf::from("/proc/self/status"))?;
+    memory_bytes_of("self", field)
+}
+
+/// The same of another process.
+fn memory_bytes_of(process: &str, field: &str) -> anyhow::Result<u64> {
+    let status = std::fs::read_to_string(Path::new("/proc").join(process).join("status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix(field)).context("no such field")?;
     let kilobytes: u64 = line.trim_matches([':', ' ', '\t', 'k', 'B']).parse()?;
     Ok(kilobytes * 1024)

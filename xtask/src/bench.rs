@@ -13,6 +13,8 @@ const KEPT: [&str; 5] =
     ["CARGO_TARGET_DIR", "CARGO_HOME", "CARGO_INCREMENTAL", "CARGO_BUILD_JOBS", "CARGO_NET_OFFLINE"];
 
 const KNOWLEDGE_REFERENCES: [&str; 2] = ["chromadb==1.5.9", "psutil==7.2.2"];
+const SERVER_REFERENCES: [&str; 4] =
+    ["langgraph-api==0.16.7", "langgraph-cli[inmem]==0.4.40", "langgraph==1.2.20", "langchain-openai==1.7.3"];
 const GRAPH_REFERENCES: [&str; 3] =
     ["langgraph==1.2.20", "langgraph-checkpoint-sqlite==3.1.2", "psutil==7.2.2"];
 
@@ -66,9 +68,8 @@ pub(crate) fn models() -> anyhow::Result<()> {
 /// `just bench-knowledge`
 pub(crate) fn knowledge(arguments: impl Iterator<Item = String>) -> anyhow::Result<()> {
     let python = references("bench-chroma", &KNOWLEDGE_REFERENCES)?;
-    let mut bench = cargo();
-    bench.args(["run", "--profile", "measure", "--package", "ibid-bench", "--", "knowledge"]);
-    bench.args(arguments).arg(python);
+    let mut bench = bench();
+    bench.arg("knowledge").args(arguments).arg(python);
     let references = format!(
         "the bare embedder on the\nsame chunks, the same calls made to Lance directly, {}, and where there is none, the goal itself.",
         KNOWLEDGE_REFERENCES[0]
@@ -80,6 +81,23 @@ pub(crate) fn knowledge(arguments: impl Iterator<Item = String>) -> anyhow::Resu
         method: KNOWLEDGE_METHOD,
     };
     keep(&mut bench, &page, "docs/measurements/scale.md")
+}
+
+/// `just bench-server`
+pub(crate) fn server(arguments: impl Iterator<Item = String>) -> anyhow::Result<()> {
+    let python = references("bench-langgraph-server", &SERVER_REFERENCES)?;
+    // What is measured is what is shipped.
+    run(cargo().args(["build", "--release", "--package", "ibid", "--package", "ibid-bench"]))?;
+    let metadata = cargo_metadata::MetadataCommand::new().no_deps().exec()?;
+    let built = metadata.target_directory.join("release");
+    let mut bench = Command::new(built.join("ibid-bench"));
+    bench.arg("server").arg(built.join("ibid")).args(arguments).arg(python).arg("bench/langgraph_server");
+    let references = format!(
+        "the model itself without a\nserver between, {} with its in-memory store, and where there is none, the goal itself.",
+        SERVER_REFERENCES[0]
+    );
+    let page = Page { title: "The server", command: "just bench-server", references, method: SERVER_METHOD };
+    keep(&mut bench, &page, "docs/measurements/server.md")
 }
 
 /// Cargo as it was called itself, so that it finds what was built before.
@@ -211,4 +229,17 @@ const KNOWLEDGE_METHOD: &str = "
 - *Recall*: the nearest 20 through the index against those of comparing every vector.
 - *Chroma*: the same vectors in a persistent collection with one field, written 5,000 at a time; the same questions among
   a quarter of them. What ibid writes in that time holds texts, terms, places and all indexes as well.
+";
+
+const SERVER_METHOD: &str = "
+## How it is measured
+- The model and the client run in one process, each in one thread; the server in another, all on the same two cores. The
+  model writes the time into every token; the client reads it from the bytes that come in. Turns go to `/threads/…/runs/stream`
+  in mode `messages-tuple`, each in a thread of its own, on the default assistant in mode `chat`: route, answer, check.
+- *1,000 answers at once*: 1,000 tokens each, one every 20 ms, begun within two seconds; beside them somebody asks for
+  `/healthz` a hundred times in a second. The reference asks the model directly.
+- *Turns per second*: 510 begun in every second, whatever became of those before; their model says ten tokens in one second.
+- *LangGraph's server*: `langgraph dev` with 512 jobs and one node that calls the model with langchain-openai; its store is in
+  memory, where ours is on disk, and flushed. It looks for new turns twice in a second, so a turn of one second takes up to two.
+- *Start*: from the start of the process to an answer of `/readyz`, with four chapters of the tariff schedule in the store.
 ";

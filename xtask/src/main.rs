@@ -12,7 +12,8 @@ usage: cargo xtask TASK
   architecture   check which crate uses which, and that every file says what lives in it
   bench-graph    measure the graph core and the local engine beside their references
   bench-models   measure the models beside a bare client and a bare loop
-  bench-knowledge DATA MOST   measure reading, loading and searching beside their references";
+  bench-knowledge DATA MOST   measure reading, loading and searching beside their references
+  bench-server DOCUMENTS   measure the server under load beside the model itself and LangGraph's server";
 
 fn main() -> ExitCode {
     let outcome = match std::env::args().nth(1).as_deref() {
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
         Some("bench-graph") => bench::graph(),
         Some("bench-models") => bench::models(),
         Some("bench-knowledge") => bench::knowledge(std::env::args().skip(2)),
+        Some("bench-server") => bench::server(std::env::args().skip(2)),
         _ => Err(anyhow::anyhow!(USAGE)),
     };
     match outcome {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use ibid_core::{Corpus, Label, ThreadId};
+use url::Url;
 
 /// Assistants that answer from documents, cite the page and never lose a conversation.
 #[derive(Debug, Parser)]
@@ -53,7 +54,6 @@ pub(crate) enum Command {
         name: Option<String>,
     },
     /// List, show and delete conversations
-    #[command(subcommand)]
     Threads(Threads),
     /// Load documents so that they can be searched and cited
     Ingest(Ingest),
@@ -255,9 +255,19 @@ pub(crate) struct SearchArguments {
     pub(crate) json: bool,
 }
 
+/// Conversations, here or at a server.
+#[derive(Debug, Args)]
+pub(crate) struct Threads {
+    /// Those of the server at this address, such as http://127.0.0.1:8123; the key is taken from IBID_KEY
+    #[arg(long, value_name = "URL", global = true)]
+    pub(crate) server: Option<Url>,
+    #[command(subcommand)]
+    pub(crate) command: ThreadsCommand,
+}
+
 /// What can be done with conversations.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Threads {
+pub(crate) enum ThreadsCommand {
     /// List conversations, the most recent first
     List {
         /// How many

@@ -7,6 +7,7 @@ use anyhow::{Context, bail};
 use ibid_core::model::{Caller, Embedder};
 use ibid_egress::{Egress, Host, Limits as EgressLimits, Rules};
 use ibid_knowledge::{Download, Ingestion, Search, Store};
+use ibid_models::pull::PDFIUM;
 use ibid_reading::{Limits, Reader};
 use url::Url;
 
@@ -14,11 +15,8 @@ use crate::config::Config;
 use crate::parts::{NO_EMBEDDING, Parts};
 
 /// What helps where PDFs cannot be read.
-pub(crate) const NO_PDFIUM: &str = "PDFs cannot be read without the library PDFium: take libpdfium.so out of the Python package \
-     pypdfium2 or of a release of pdfium-binaries, and set `ingest.pdfium` to the file";
-
-/// What the library is called on this kind of machine.
-const PDFIUM: &str = if cfg!(target_os = "macos") { "libpdfium.dylib" } else { "libpdfium.so" };
+pub(crate) const NO_PDFIUM: &str = "PDFs cannot be read without the library PDFium: `ibid models pull` brings it; or set \
+     `ingest.pdfium` to the file libpdfium.so";
 
 /// The documents and what reads and finds them.
 pub(crate) struct Library<'a> {
@@ -88,21 +86,7 @@ fn reader(config: &Config) -> anyhow::Result<Reader> {
 
 /// PDFium, from where the configuration says or where it is usually found.
 pub(crate) fn pdfium(config: &Config) -> Option<PathBuf> {
-    if config.ingest.pdfium.is_some() {
-        return config.ingest.pdfium.clone();
-    }
-    let models = config.models_folder();
-    let folders = [models.join("pdfium"), models].into_iter().chain(
-        [
-            "/usr/local/lib",
-            "/usr/lib",
-            "/usr/lib/x86_64-linux-gnu",
-            "/usr/lib/aarch64-linux-gnu",
-            "/opt/homebrew/lib",
-        ]
-        .map(PathBuf::from),
-    );
-    folders.map(|folder| folder.join(PDFIUM)).find(|path| path.is_file())
+    config.ingest.pdfium.clone().or_else(|| PDFIUM.find(&config.models_folder()))
 }
 
 /// The languages in which scanned pages are read: those that are configured and installed.

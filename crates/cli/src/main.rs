@@ -10,6 +10,7 @@ mod library;
 mod nearest;
 mod parts;
 mod rehearsal;
+mod remote;
 
 use std::process::ExitCode;
 

@@ -196,19 +196,8 @@ impl<'a> Parts<'a> {
             return Ok(library.clone());
         }
         let named = std::env::var_os("ORT_DYLIB_PATH").map(PathBuf::from).filter(|path| path.is_file());
-        let pulled = pull::library_in(&self.config.models_folder());
-        let usual = [
-            "/usr/local/lib",
-            "/usr/lib",
-            "/usr/lib/x86_64-linux-gnu",
-            "/usr/lib/aarch64-linux-gnu",
-            "/opt/homebrew/lib",
-        ];
-        let usual = usual
-            .iter()
-            .map(|folder| PathBuf::from(folder).join(pull::LIBRARY))
-            .filter(|path| path.is_file());
-        named.into_iter().chain(pulled).chain(usual).next().context(
+        let library = named.or_else(|| pull::ONNX_RUNTIME.find(&self.config.models_folder()));
+        library.context(
             "ONNX Runtime, which models need that run here, is not there: `ibid models pull` brings it; \
              or set `onnx.library` to the file libonnxruntime.so",
         )

@@ -45,7 +45,7 @@ impl Turn {
 /// What to do with a message to a thread that works on another turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WhenBusy {
-    /// Wait for it.
+    /// Wait for it; but if it waits for a person itself, who has moved on, interrupt it.
     #[default]
     Enqueue,
     /// Refuse the message.

@@ -24,6 +24,7 @@ pub(crate) struct About {
     summary: &'static str,
     tag: &'static str,
     body: Option<Body>,
+    files: bool,
     query: Vec<(&'static str, &'static str)>,
     answer: Answer,
 }
@@ -38,7 +39,7 @@ enum Answer {
 
 /// Something that can be done, in a few words, under a heading.
 pub(crate) fn about(tag: &'static str, summary: &'static str) -> About {
-    About { summary, tag, body: None, query: Vec::new(), answer: Answer::Json }
+    About { summary, tag, body: None, files: false, query: Vec::new(), answer: Answer::Json }
 }
 
 impl About {
@@ -46,6 +47,12 @@ impl About {
     pub(crate) fn takes<T: JsonSchema>(mut self) -> Self {
         self.body = Some(Box::new(|schemas| schemas.subschema_for::<T>()));
         self
+    }
+
+    /// It takes files, and this of them, as a form.
+    pub(crate) fn takes_files<T: JsonSchema>(mut self) -> Self {
+        self.files = true;
+        self.takes::<T>()
     }
 
     /// It takes this after the question mark.
@@ -96,8 +103,14 @@ impl About {
         told["responses"]["4XX"] = json!({ "$ref": "#/components/responses/Problem" });
         if let Some(body) = &self.body {
             let schema = body(schemas);
-            told["requestBody"] =
-                json!({ "required": true, "content": { "application/json": { "schema": schema } } });
+            let (kind, schema) = if self.files {
+                let file = json!({ "type": "string", "contentMediaType": "application/octet-stream" });
+                let files = json!({ "type": "object", "properties": { "file": file }, "required": ["file"] });
+                ("multipart/form-data", json!({ "allOf": [files, schema] }))
+            } else {
+                ("application/json", schema.to_value())
+            };
+            told["requestBody"] = json!({ "required": true, "content": { kind: { "schema": schema } } });
         }
         told
     }

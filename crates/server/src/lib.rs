@@ -7,6 +7,7 @@ mod access;
 mod api;
 mod app;
 mod assistants;
+mod connections;
 mod docs;
 mod documents;
 mod health;
@@ -21,11 +22,11 @@ mod threads;
 
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
-use tokio::net::TcpListener;
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use access::{Access, Claims, Issuer, Key};
 pub use app::{Check, Offer, Parts};
+pub use connections::serve;
 pub use library::{Library, Treated, Upkeep};
 
 use api::Api;
@@ -54,16 +55,4 @@ pub fn router(parts: Parts) -> Router {
         .layer(http::cors(&app))
         .layer(from_fn(http::finish))
         .with_state(app)
-}
-
-/// Serves until told to stop, and then until every answer that is open has ended. Streams end when the engine does.
-///
-/// # Errors
-/// Fails if the listener does.
-pub async fn serve(
-    listener: TcpListener,
-    router: Router,
-    stop: impl Future<Output = ()> + Send + 'static,
-) -> std::io::Result<()> {
-    axum::serve(listener, router).with_graceful_shutdown(stop).await
 }

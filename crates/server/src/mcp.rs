@@ -174,7 +174,6 @@ impl Mcp {
         for (name, value) in [("mode", ask.mode), ("format", ask.format)] {
             turn.options.extend(value.map(|value| (name.to_owned(), value.into())));
         }
-        turn.when_busy = crate::runs::moving_on(&self.app, caller, thread, turn.when_busy).await?;
         let engine = self.app.engine();
         let run = engine.submit(&caller.scope, turn).await?.run;
         let mut events = engine.events(&caller.scope, run, 0).await?;

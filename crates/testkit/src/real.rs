@@ -69,7 +69,7 @@ impl RealServer {
         CHAT.get_or_init(|| Self::start(SMALL_MODEL, &[]))
     }
 
-    /// The server with the larger chat model, which evaluations use; `just fetch-large-model` brings it.
+    /// The server with the larger chat model, which can answer; slow.
     ///
     /// # Panics
     /// Fails the test when it does not start within a minute.

@@ -10,6 +10,11 @@ use unicode_normalization::char::is_combining_mark;
 const NEGATIONS: [&str; 12] =
     ["not", "no", "non", "nor", "never", "without", "except", "excluding", "sin", "excepto", "salvo", "ni"];
 
+/// Whether a word turns what follows into its opposite.
+pub(super) fn is_negation(word: &str) -> bool {
+    NEGATIONS.contains(&word)
+}
+
 fn is_raised(character: char) -> bool {
     matches!(character, '\u{b9}' | '\u{b2}' | '\u{b3}' | '\u{2070}'..='\u{2079}')
 }
@@ -97,7 +102,7 @@ impl Bare {
         let end = if at > 0 && self.letters[at - 1] == ' ' { at - 1 } else { at };
         let Some(start) = (0..end).rev().find(|start| self.begins[*start]) else { return false };
         let word: String = self.letters[start..end].iter().collect();
-        NEGATIONS.contains(&word.as_str())
+        is_negation(&word)
     }
 
     /// The longest beginning of a part, from a letter of it on, that stands in this text between whole words and is not

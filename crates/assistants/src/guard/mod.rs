@@ -1,7 +1,9 @@
 //! The guard over what an answer says: every citation is looked up, every quotation looked for, every value compared.
 
 mod bare;
+mod borrowed;
 mod fuzzy;
+mod lines;
 mod marks;
 pub mod quote;
 mod rows;
@@ -74,11 +76,6 @@ pub struct Checked {
     pub warnings: Vec<Warning>,
 }
 
-/// How long a snippet may be that was chosen here.
-const SNIPPET: usize = 300;
-/// What ends sooner is an abbreviation.
-const SHORTEST_SENTENCE: usize = 24;
-
 #[expect(clippy::expect_used, reason = "the patterns are written in this folder and tested")]
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a pattern that can be read")
@@ -109,11 +106,21 @@ pub async fn check(
             }
         }
     }
-    // What a source is cited for: the question, and the answer without its marks.
-    let about = format!("{said}\n{}", marks::without(&written.answer));
+    let about = About { said, answer: &marks::without(&written.answer) };
     let mut pages = Pages { index, scope, language, read: BTreeMap::new() };
     let mut citations: Vec<Citation> = Vec::new();
-    for cited in all_cited(&written.cited, &marks.cited) {
+    let mut cited = all_cited(&written.cited, &marks.cited);
+    cited.retain(|cited| known.contains(&cited.source));
+    // An answer that has its words from a source rests on it, whether it names it, another or none.
+    let bears = |cited: &Cited| {
+        let source = sources.iter().find(|source| source.number == cited.source);
+        !cited.quote.trim().is_empty()
+            || source.is_some_and(|source| borrowed::from(about.answer, source.text()).is_some())
+    };
+    if marks.quoted.is_empty() && !cited.iter().any(bears) {
+        cited.extend(borrowed::of_any(about.answer, sources));
+    }
+    for cited in cited {
         let Some(source) = sources.iter().find(|source| source.number == cited.source) else { continue };
         let citation = pages.of_source(source, &cited, &about, &mut warnings).await?;
         if citation.found == Found::NotFound {
@@ -132,7 +139,7 @@ pub async fn check(
         let citation = pages.of_quotation(sources, quote, of, &marks.cited, &about).await?;
         match citation {
             Some(citation) => {
-                citations.retain(|other| other.source != citation.source || other.found != Found::Unquoted);
+                citations.retain(|other| other.source != citation.source || !other.quoted.is_empty());
                 citations.push(citation);
             }
             None => {
@@ -141,7 +148,9 @@ pub async fn check(
                 warnings.push(Warning::new(WarningKind::QuoteNotFound, language, english, spanish));
                 citations.extend(pages.missed(sources, quote, of.first()));
                 let missed = of.first().map(|one| one.source);
-                citations.retain(|other| Some(other.source) != missed || other.found != Found::Unquoted);
+                citations.retain(|other| {
+                    Some(other.source) != missed || !other.quoted.is_empty() || other.found == Found::NotFound
+                });
             }
         }
     }
@@ -178,10 +187,24 @@ fn all_cited(in_fields: &[Cited], in_words: &[Cited]) -> Vec<Cited> {
     all
 }
 
-fn of_tool(tool: &str, text: &str, cited: &Cited, about: &str) -> Citation {
+/// What a source is cited for: what the person said, and the answer without its marks.
+struct About<'a> {
+    said: &'a str,
+    answer: &'a str,
+}
+
+impl About<'_> {
+    /// The row or sentence of a text that is nearest to it.
+    fn nearest(&self, text: &str) -> (String, std::ops::Range<usize>) {
+        lines::nearest_line(text, &format!("{}\n{}", self.said, self.answer))
+    }
+}
+
+fn of_tool(tool: &str, text: &str, cited: &Cited, about: &About<'_>) -> Citation {
     let said = [Said { text, path: &[], follows: false }];
-    let (found, snippet) = match cited.quote.trim() {
-        "" => (Found::Unquoted, nearest_line(text, about).0),
+    let words = words_meant(cited, text, about);
+    let (found, snippet) = match words.as_str() {
+        "" => (Found::Unquoted, about.nearest(text).0),
         quote => match find(quote, &said) {
             (Found::NotFound, _) => (Found::NotFound, quote.to_owned()),
             (found, spans) => (found, words_of(&said, &spans)),
@@ -223,7 +246,7 @@ impl Pages<'_> {
         &mut self,
         source: &Source,
         cited: &Cited,
-        about: &str,
+        about: &About<'_>,
         warnings: &mut Vec<Warning>,
     ) -> Result<Citation, EvidenceError> {
         match &source.origin {
@@ -239,7 +262,7 @@ impl Pages<'_> {
         quote: &str,
         of: &[Cited],
         cited: &[Cited],
-        about: &str,
+        about: &About<'_>,
     ) -> Result<Option<Citation>, EvidenceError> {
         for one in of.iter().chain(cited) {
             let Some(source) = sources.iter().find(|source| source.number == one.source) else { continue };
@@ -257,7 +280,7 @@ impl Pages<'_> {
         let of = of?;
         let source = sources.iter().find(|source| source.number == of.source)?;
         let mut citation = match &source.origin {
-            Origin::Tool { tool, text } => of_tool(tool, text, of, quote),
+            Origin::Tool { tool, text } => of_tool(tool, text, of, &About { said: "", answer: quote }),
             Origin::Passage(passage) => citation_of(passage, of),
         };
         citation.found = Found::NotFound;
@@ -269,12 +292,15 @@ impl Pages<'_> {
         &mut self,
         passage: &Passage,
         cited: &Cited,
-        about: &str,
+        about: &About<'_>,
         warnings: &mut Vec<Warning>,
     ) -> Result<Citation, EvidenceError> {
         let mut citation = citation_of(passage, cited);
+        if cited.page.is_none_or(|page| page == passage.page) {
+            citation.snippet = words_meant(cited, &passage.text, about);
+        }
         if citation.snippet.is_empty() {
-            let (line, span) = nearest_line(&passage.text, about);
+            let (line, span) = about.nearest(&passage.text);
             (citation.snippet, citation.found) = (line, Found::Unquoted);
             citation.boxes = boxes(&passage.places, &span).collect();
         }
@@ -317,6 +343,14 @@ impl Pages<'_> {
     }
 }
 
+/// The words that a citation means: those that are quoted, else those that the answer has from the text.
+fn words_meant(cited: &Cited, text: &str, about: &About<'_>) -> String {
+    match cited.quote.trim() {
+        "" => borrowed::from(about.answer, text).unwrap_or_default(),
+        quote => quote.to_owned(),
+    }
+}
+
 /// A citation of a passage before it was looked for.
 fn citation_of(passage: &Passage, cited: &Cited) -> Citation {
     Citation {
@@ -353,52 +387,6 @@ fn boxes(places: &[Place], span: &std::ops::Range<usize>) -> impl Iterator<Item 
     let hit =
         places.iter().zip(ends).filter(move |(place, until)| (place.at as usize) < end && *until > start);
     hit.map(|(place, _)| place.sides)
-}
-
-/// The row or sentence of a text that shares most with what it is cited for, and where it stands. The names of columns say
-/// nothing by themselves.
-fn nearest_line(text: &str, about: &str) -> (String, std::ops::Range<usize>) {
-    let of =
-        |text: &str| bare::Bare::of(text).words().into_iter().map(|(word, _)| word).collect::<BTreeSet<_>>();
-    let wanted = of(about);
-    let has_header = text.lines().take(2).filter(|line| line.contains(" | ")).count() == 2;
-    let mut best = (0, 0..0);
-    for span in pieces(text).skip(usize::from(has_header)) {
-        // A number tells more than a word.
-        let weight =
-            |word: &String| word.chars().map(|letter| if letter.is_numeric() { 4 } else { 1 }).sum::<usize>();
-        let shared = of(&text[span.clone()]).intersection(&wanted).map(weight).sum::<usize>();
-        if shared > best.0 || best.1.is_empty() {
-            best = (shared, span);
-        }
-    }
-    let piece = &text[best.1.clone()];
-    let end = piece.char_indices().nth(SNIPPET).map_or(piece.len(), |(end, _)| end);
-    (piece[..end].to_owned(), best.1)
-}
-
-/// The rows of tables and the sentences of prose in a text.
-fn pieces(text: &str) -> impl Iterator<Item = std::ops::Range<usize>> {
-    let mut pieces = Vec::new();
-    let mut begins = 0;
-    for line in text.split_inclusive('\n') {
-        let mut from = begins;
-        begins += line.len();
-        if !line.contains(" | ") {
-            for (at, end) in line.match_indices(['.', ';', '?', '!']) {
-                let after = begins - line.len() + at + end.len();
-                let ends = text[after..].starts_with(' ') && after - from > SHORTEST_SENTENCE;
-                if ends {
-                    pieces.push(from..after);
-                    from = after + 1;
-                }
-            }
-        }
-        pieces.push(from..begins);
-    }
-    let trimmed =
-        move |piece: std::ops::Range<usize>| piece.start..piece.start + text[piece].trim_end().len();
-    pieces.into_iter().map(trimmed).filter(|piece| !piece.is_empty()).collect::<Vec<_>>().into_iter()
 }
 
 /// What of an answer's codes, rates, amounts and dates is in no source that it cites. What the person has said may be said

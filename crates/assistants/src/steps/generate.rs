@@ -1,5 +1,6 @@
 //! Writes the answer from the sources, and writes it again when the guard has found something.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ibid_core::model::{ChatModel, ChatRequest, ModelError, Prompt};
@@ -90,8 +91,8 @@ async fn listen(
             return;
         }
         let answer = match format {
-            Format::Text => so_far.to_owned(),
-            Format::Structured | Format::TradeCompliance => answer_so_far(so_far),
+            Format::Text => Cow::Borrowed(so_far),
+            Format::Structured | Format::TradeCompliance => Cow::Owned(answer_so_far(so_far)),
         };
         if let Some(new) = answer.get(told..).filter(|new| !new.is_empty()) {
             context.token(new);

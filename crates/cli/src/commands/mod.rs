@@ -10,6 +10,7 @@ mod fsck;
 mod graph;
 mod ingest;
 mod keys;
+mod markdown;
 mod models;
 mod search;
 mod serve;

@@ -8,12 +8,13 @@ use anyhow::bail;
 use futures_util::StreamExt;
 use ibid_core::model::{ChatModel, ChatPart, ChatRequest, Prompt};
 use ibid_models::Kind;
-use ibid_models::pull::{self, Progress, RECOMMENDED, Recommended, Sources};
+use ibid_models::pull::{self, ONNX_RUNTIME, PDFIUM, Progress, RECOMMENDED, Recommended, Sources};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{caller, printable, runtime};
 use crate::arguments::ModelsCommand;
-use crate::config::Config;
+use crate::config::{Config, PullConfig};
+use crate::library::pdfium;
 use crate::nearest::hint;
 use crate::parts::{Parts, pulled};
 
@@ -64,9 +65,10 @@ fn list(config: &Config) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Fetches ONNX Runtime and the named models, or the recommended ones.
+/// Fetches ONNX Runtime and the named models; or, without names, the recommended ones and what reads PDFs.
 async fn fetch(config: &Config, names: &[String]) -> anyhow::Result<ExitCode> {
-    let sources = Sources { hub: config.pull.hub.clone(), onnx_releases: config.pull.onnx_releases.clone() };
+    let PullConfig { hub, onnx_releases, pdfium_releases } = config.pull.clone();
+    let sources = Sources { hub, onnx_releases, pdfium_releases };
     let mut wanted: Vec<&Recommended> = Vec::new();
     for name in names {
         let Some(model) = Recommended::named(name) else {
@@ -84,7 +86,7 @@ async fn fetch(config: &Config, names: &[String]) -> anyhow::Result<ExitCode> {
     let library = match parts.runtime() {
         Ok(runtime) => runtime.library().to_owned(),
         Err(_) => {
-            let library = pull::pull_runtime(&sources, &folder, &tell).await?;
+            let library = pull::pull_library(&sources, &ONNX_RUNTIME, &folder, &tell).await?;
             ibid_models::Runtime::load(&library)?;
             library
         }
@@ -98,6 +100,14 @@ async fn fetch(config: &Config, names: &[String]) -> anyhow::Result<ExitCode> {
         if model.kind == Kind::Rerank {
             eprintln!("  to use it, set rerank.path = \"{}\"", folder.display());
         }
+    }
+    if names.is_empty() {
+        let library = match pdfium(config) {
+            Some(library) => library,
+            None => pull::pull_library(&sources, &PDFIUM, &folder, &tell).await?,
+        };
+        bars.done();
+        eprintln!("PDFium: {}", library.display());
     }
     eprintln!("`ibid doctor` checks that they run");
     Ok(ExitCode::SUCCESS)

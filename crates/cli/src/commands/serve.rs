@@ -42,6 +42,10 @@ pub(super) fn run(config: &Config, serve: &Serve) -> anyhow::Result<ExitCode> {
              listen on 127.0.0.1"
         );
     }
+    // Every stream is a connection to a client and one to a model. Systems give few at first, and more to who asks.
+    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
+        tracing::warn!(%error, "not many connections can be open at once");
+    }
     runtime()?.block_on(async {
         let library = Library::open(config, &caller()).await?;
         let lineup = Lineup::of(config, &library, |_| true).await?;
@@ -71,7 +75,7 @@ pub(super) fn run(config: &Config, serve: &Serve) -> anyhow::Result<ExitCode> {
         tokio::join!(engine.rest(GRACE), loads.engine.rest(GRACE));
         // Whoever still reads or sends something by then has to come back.
         if let Ok(served) = tokio::time::timeout(FAREWELL, serving).await {
-            served??;
+            served?;
         }
         Ok(ExitCode::SUCCESS)
     })

@@ -9,6 +9,7 @@ use ibid_engine::{Engine, LocalEngine, MessageWindow, Stop};
 use ibid_graph::Kind;
 use serde_json::Value;
 
+use super::markdown::Styled;
 use super::printable;
 
 /// Tells what goes on in a run: the answer on standard output as it is written, what goes on meanwhile on standard error.
@@ -58,7 +59,7 @@ impl Printer<'_> {
             match event.what.kind {
                 Kind::Asked { question } => return Ok((Rest::Asked(question), last)),
                 Kind::Ended { error: Some(error), .. } => bail!("the turn failed: {error}"),
-                Kind::Ended { .. } => return Ok((Rest::Ended(self.finish(thread, &told).await?), last)),
+                Kind::Ended { .. } => return Ok((Rest::Ended(self.finish(thread, &mut told).await?), last)),
                 kind if !self.json => self.tell(&mut told, event.what.step, kind)?,
                 _ => {}
             }
@@ -101,7 +102,7 @@ impl Printer<'_> {
     }
 
     /// What the answer rests on, and what is wrong with it.
-    async fn finish(&self, thread: ThreadId, told: &Told) -> anyhow::Result<Option<Message>> {
+    async fn finish(&self, thread: ThreadId, told: &mut Told) -> anyhow::Result<Option<Message>> {
         let window = MessageWindow { before: None, limit: 1 };
         let last = self.engine.messages(self.scope, thread, window).await?.pop();
         let Some(message) = last.map(|said| said.message).filter(|said| said.role == Role::Assistant) else {
@@ -116,11 +117,14 @@ impl Printer<'_> {
         let text = printable(&message.text);
         if let Some(structured) = message.extra.get("structured") {
             writeln!(out, "{}", printable(&serde_json::to_string_pretty(structured)?))?;
+        } else if told.text.is_empty() {
+            writeln!(out, "{text}")?;
         } else if let Some(rest) = text.strip_prefix(told.text.trim_end()) {
-            writeln!(out, "{rest}")?;
+            writeln!(out, "{}{}", told.styled.push(rest), told.styled.end())?;
         } else {
             // What was said in the end is not what was heard on the way: a mark was taken out.
-            writeln!(out, "\n\n{text}")?;
+            let (before, mut styled) = (told.styled.end(), Styled::default());
+            writeln!(out, "{before}\n\n{}{}", styled.push(&text), styled.end())?;
         }
         for citation in message.extra.get("citations").and_then(Value::as_array).into_iter().flatten() {
             writeln!(out, "{}", cited(citation))?;
@@ -150,6 +154,7 @@ pub(super) fn cited(citation: &Value) -> String {
 struct Told {
     step: u32,
     text: String,
+    styled: Styled,
     plan: Value,
 }
 
@@ -160,7 +165,7 @@ impl Told {
         }
         self.step = step;
         self.text.push_str(text);
-        write!(std::io::stdout(), "{text}")?;
+        write!(std::io::stdout(), "{}", self.styled.push(text))?;
         std::io::stdout().flush()
     }
 
@@ -171,9 +176,9 @@ impl Told {
         Ok(())
     }
 
-    fn end_line(&self) -> std::io::Result<()> {
+    fn end_line(&mut self) -> std::io::Result<()> {
         if !self.text.is_empty() {
-            writeln!(std::io::stdout())?;
+            writeln!(std::io::stdout(), "{}", self.styled.end())?;
         }
         Ok(())
     }

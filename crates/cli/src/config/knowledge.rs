@@ -49,7 +49,7 @@ impl StoreConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct IngestConfig {
-    /// The library that reads PDFs, libpdfium.so. Without it, the one in the models folder or of the system.
+    /// The library that reads PDFs, libpdfium.so. Without it, the one that `ibid models pull` brought, or the system's.
     pub(crate) pdfium: Option<PathBuf>,
     /// The languages of scanned pages, as tesseract names them, such as eng+spa. Empty: they are not read.
     pub(crate) recognition: String,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use ibid_models::pull::Sources;
 use ibid_models::{GovernorSettings, RerankForm, SchemaUse, TimeLimits, ToolUse};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -200,7 +201,7 @@ pub(crate) struct OnnxConfig {
     pub(crate) threads: Option<usize>,
 }
 
-/// Where `ibid models pull` gets models from.
+/// Where `ibid models pull` gets models and libraries from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PullConfig {
@@ -208,12 +209,14 @@ pub(crate) struct PullConfig {
     pub(crate) hub: String,
     /// Where the releases of ONNX Runtime are, or a mirror of them.
     pub(crate) onnx_releases: String,
+    /// Where the releases of PDFium are, or a mirror of them.
+    pub(crate) pdfium_releases: String,
 }
 
 impl Default for PullConfig {
     fn default() -> Self {
-        let sources = ibid_models::pull::Sources::default();
-        Self { hub: sources.hub, onnx_releases: sources.onnx_releases }
+        let Sources { hub, onnx_releases, pdfium_releases } = Sources::default();
+        Self { hub, onnx_releases, pdfium_releases }
     }
 }
 

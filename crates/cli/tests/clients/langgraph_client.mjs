@@ -6,6 +6,8 @@ import { randomUUID } from "node:crypto";
 import { createRequire } from "node:module";
 
 const [url, assistant] = process.argv.slice(2);
+// With MODEL=real, a real model answers, which may cite or not and says it differently every time.
+const scripted = process.env.MODEL !== "real";
 const require = createRequire(`${process.cwd()}/`);
 const { Client } = require("@langchain/langgraph-sdk");
 
@@ -60,8 +62,9 @@ const parts = {
     assert.deepEqual([...kinds].sort(), ["checkpoints", "custom", "debug", "events", "messages", "metadata", "tasks", "updates", "values"]);
     const said = all.filter((part) => part.event === "values").at(-1).data.messages.at(-1);
     const pieces = all.filter((part) => part.event === "messages").map((part) => part.data[0]);
-    assert.equal(pieces.map((piece) => piece.content).join(""), said.content);
-    assert.ok(said.additional_kwargs.citations.length > 0);
+    const last = pieces.filter((piece) => piece.id === pieces.at(-1).id);
+    assert.equal(last.map((piece) => piece.content).join("").trim(), said.content.trim());
+    assert.ok(!scripted || said.additional_kwargs.citations.length > 0);
     const rest = await gather(client.runs.joinStream(thread, begun.run_id, { lastEventId: all[3].id }));
     assert.deepEqual(rest.filter((part) => part.event), all.slice(4).filter((part) => part.event));
     const some = await gather(client.runs.joinStream(thread, begun.run_id, { lastEventId: "-1", streamMode: ["values", "updates"] }));

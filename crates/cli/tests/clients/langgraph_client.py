@@ -5,6 +5,7 @@ The assistant answers slowly, word by word. `rehearsal` asks back when it is tol
 """
 
 import asyncio
+import os
 import sys
 import uuid
 
@@ -12,6 +13,8 @@ from langgraph_sdk import get_client
 from langgraph_sdk.errors import ConflictError, NotFoundError, UnprocessableEntityError
 
 URL, ASSISTANT = sys.argv[1:3]
+# With MODEL=real, a real model answers, which may cite or not and says it differently every time.
+SCRIPTED = os.environ.get("MODEL") != "real"
 QUESTION = {"messages": [{"role": "user", "content": "What is the rate for 8539.52.00?"}]}
 
 
@@ -80,11 +83,14 @@ async def streams(client):
     assert len({part.id for part in parts}) == len(parts), "every event has an id of its own"
     pieces = [part.data for part in parts if part.event == "messages"]
     last = [part for part in parts if part.event == "values"][-1].data["messages"]
-    assert "".join(piece["content"] for piece, _ in pieces) == last[-1]["content"], last
-    assert {piece["id"] for piece, _ in pieces} == {last[-1]["id"]}
+    heard = {}
+    for piece, _ in pieces:
+        heard[piece["id"]] = heard.get(piece["id"], "") + piece["content"]
+    assert list(heard.values())[-1].strip() == last[-1]["content"].strip(), (heard, last)
+    assert last[-1]["id"] in heard and (len(heard) == 1 or not SCRIPTED), heard
     assert all(about["langgraph_node"] == "generate" for _, about in pieces)
     assert last[0]["type"] == "human" and last[-1]["type"] == "ai", last
-    assert last[-1]["additional_kwargs"]["citations"][0]["page"], "an answer carries what it rests on"
+    assert not SCRIPTED or last[-1]["additional_kwargs"]["citations"][0]["page"], "an answer carries what it rests on"
     assert {part.data["type"] for part in parts if part.event == "debug"} == {"checkpoint", "task", "task_result"}
     nodes = [node for part in parts if part.event == "updates" for node in part.data]
     assert nodes[-2:] == ["verify", "__end__"], nodes
@@ -99,7 +105,7 @@ async def streams(client):
 
     parts = await gather(client.runs.stream(thread, ASSISTANT, input=QUESTION, stream_mode="messages"))
     heard = [part.data[0]["content"] for part in parts if part.event == "messages/partial"]
-    assert all(after.startswith(before) for before, after in zip(heard, heard[1:])), heard
+    assert not SCRIPTED or all(after.startswith(before) for before, after in zip(heard, heard[1:])), heard
     second = await gather(client.runs.stream(thread, ASSISTANT, input=QUESTION, version="v2"))
     assert second[-1]["type"] == "values" and len(second[-1]["data"]["messages"]) == 6, second[-1]
 

@@ -4,11 +4,14 @@ usage: mcp_client.py URL ASSISTANT
 """
 
 import asyncio
+import os
 import sys
 
 from mcp import Client
 
 URL, ASSISTANT = sys.argv[1:3]
+# With MODEL=real, a real model answers, which may cite or not and says it differently every time.
+SCRIPTED = os.environ.get("MODEL") != "real"
 
 
 async def speak(mode):
@@ -31,8 +34,9 @@ async def speak(mode):
 
         question = {"question": "What is the rate for 8539.52.00?", "assistant": ASSISTANT}
         said = await client.call_tool("ask", question, progress_callback=progress)
-        assert not said.is_error and said.structured_content["citations"][0]["page"], said
-        assert "page" in said.content[0].text and "searching the documents" in heard, heard
+        assert not said.is_error and "searching the documents" in heard, (said, heard)
+        if SCRIPTED:
+            assert said.structured_content["citations"][0]["page"] and "page" in said.content[0].text, said
         again = await client.call_tool("ask", {**question, "thread": said.structured_content["thread"]})
         assert again.structured_content["thread"] == said.structured_content["thread"]
         unknown = await client.call_tool("ask", {"question": "?", "assistant": "nobody"})

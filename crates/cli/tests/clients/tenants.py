@@ -29,6 +29,7 @@ text = b"# Secret\n\n" + b"The password of Ana is swordfish. " * 20
 document = ana.post("/documents", files={"file": ("secret.md", text)}).json()["documents"][0]["document_id"]
 ana.get(f"/documents/{document}/events")
 checkpoint = ana.get(f"/threads/{thread}/state").json()["checkpoint"]["checkpoint_id"]
+ana.post(f"/threads/{thread}/runs/{run}/feedback", json={"score": 1, "comment": "secret"})
 waiting = ana.post("/threads", json={}).json()["thread_id"]
 ana.post(f"/threads/{waiting}/runs/wait", json={"assistant_id": "rehearsal", "input": {"messages": [{"role": "user", "content": "?"}]}})
 
@@ -52,6 +53,9 @@ routes = [
     ("POST", f"/threads/{waiting}/runs/wait", {"assistant_id": "rehearsal", "command": {"resume": "x"}}),
     ("GET", f"/threads/{thread}/runs/{run}", None),
     ("DELETE", f"/threads/{thread}/runs/{run}", None),
+    ("POST", f"/threads/{thread}/runs/{run}/fork", {"step": 1}),
+    ("GET", f"/threads/{thread}/runs/{run}/feedback", None),
+    ("POST", f"/threads/{thread}/runs/{run}/feedback", {"score": -1}),
     ("GET", f"/threads/{thread}/runs/{run}/join", None),
     ("GET", f"/threads/{thread}/runs/{run}/stream", None),
     ("POST", f"/threads/{thread}/runs/{run}/cancel", None),
@@ -69,6 +73,18 @@ routes = [
     ("GET", f"/documents/{document}/original", None),
     ("GET", f"/documents/{document}/pages/1", None),
 ]
+# A thread of her own opens nothing of another's.
+own = eva.post("/threads", json={}).json()["thread_id"]
+routes += [(method, path.replace(thread, own), body) for method, path, body in routes if thread in path and run in path]
+# Every route that is described and names something is among these.
+names = {"{thread}": thread, "{run}": run, "{checkpoint}": checkpoint, "{response}": response, "{document}": document, "{page}": "1"}
+for path, methods in ana.get("/openapi.json").json()["paths"].items():
+    if not any(name in path for name in names):
+        continue
+    for name, value in names.items():
+        path = path.replace(name, value)
+    for method in methods:
+        assert (method.upper(), path) in {(known, at) for known, at, _ in routes}, f"{method} {path} is not tried"
 tricks = [
     {},
     {"x-tenant": "ana"},
@@ -91,6 +107,7 @@ for method, path, body in routes:
     assert refused.status_code == 401, (method, path, refused.status_code)
 
 # Lists, filters, cursors and searches show nothing either, and a name that is taken can only be seen to be taken.
+assert eva.delete(f"/threads/{own}").status_code == 204
 for asked in ({}, {"metadata": {"secret": "ana"}}, {"ids": [thread]}, {"title": "rate"}, {"limit": 1000, "offset": 0, "sort_by": "thread_id"}):
     assert eva.post("/threads/search", json=asked).json() == [], asked
     assert eva.post("/threads/count", json=asked).json() == 0, asked
@@ -103,6 +120,17 @@ for asked in ({}, {"corpora": ["documents"]}, {"documents": [document]}):
     assert found.json()["passages"] == [], asked
 said = eva.post("/runs/wait", json={"assistant_id": "default", "input": {"messages": [{"role": "user", "content": "@secret What is the password?"}]}})
 assert "swordfish" not in said.text, said.text
+
+def tool(name, arguments):
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}
+    return eva.post("/mcp", json=call, headers=headers)
+
+
+said = tool("ask", {"question": "What is the password?", "assistant": ASSISTANT, "thread": thread})
+assert "there is no thread" in said.text and "swordfish" not in said.text, said.text
+said = tool(f"{ASSISTANT}_search_documents", {"query": "What is the password of Ana?"})
+assert said.status_code == 200 and "swordfish" not in said.text, said.text
 
 # Made-up and mangled names are unknown or no names, never an error of ours.
 letters = "0123456789abcdef-:../%00é '"

@@ -25,13 +25,12 @@ async fn saying(answer: &'static str, source: &'static str) -> ScriptedServer {
     ScriptedServer::start(Script::new().by(numbered)).await
 }
 
-pub(super) fn with_model(folder: &Path, server: &ScriptedServer) {
+pub(super) fn with_model(folder: &Path, url: &str) {
     let file = folder.join("ibid.toml");
     let config = std::fs::read_to_string(&file).unwrap();
     let config = config.split("[providers.test]").next().unwrap();
     let model = format!(
-        "{config}[providers.test]\nbase_url = \"{}\"\n[models.answer]\nprovider = \"test\"\nmodel = \"scripted\"\n",
-        server.url()
+        "{config}[providers.test]\nbase_url = \"{url}\"\n[models.answer]\nprovider = \"test\"\nmodel = \"test\"\n"
     );
     std::fs::write(file, model).unwrap();
 }
@@ -52,13 +51,13 @@ async fn a_question_is_answered_with_page_and_row_and_an_old_answer_is_flagged()
 
     let server =
         saying("LED lamps, 8539.52.00: \"Light-emitting diode (LED) lamps\" at 2% [{}].", "8539.52.00").await;
-    with_model(folder, &server);
+    with_model(folder, &server.url());
     let said = printed(&run(folder, &["ask", "trade-compliance", QUESTION]));
     assert!(said.contains("page 73, quoted exactly: Light-emitting diode (LED) lamps"), "{said}");
     assert!(!said.contains("! "), "{said}");
 
     let server = saying("LED lamps are in 8539.50.00 at 3.9 % [{}].", "8539.52.00").await;
-    with_model(folder, &server);
+    with_model(folder, &server.url());
     let said = printed(&run(folder, &["ask", "trade-compliance", QUESTION]));
     assert!(
         said.contains("! 8539.50.00 is in no source") && said.contains("! 3.9 % is in no source"),
@@ -88,7 +87,7 @@ async fn a_killed_turn_goes_on_without_asking_again_what_was_answered() {
         Reply::text(said).every(Duration::from_millis(20))
     };
     let server = ScriptedServer::start(Script::new().by(script)).await;
-    with_model(folder, &server);
+    with_model(folder, &server.url());
     printed(&run(folder, &["ask", "--thread", THREAD, "trade-compliance", "What is 8539.22.40?"]));
     for asked in 1..=4_usize {
         let before = server.seen().len();

@@ -5,6 +5,7 @@
 mod assistants;
 mod documents;
 mod models;
+mod quick_start;
 mod serve;
 
 use std::io::{BufRead, BufReader};

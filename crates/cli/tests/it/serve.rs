@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use ibid_testkit::{RealModels, Reply, Script, ScriptedServer, Seen};
+use ibid_testkit::{RealModels, RealServer, Reply, Script, ScriptedServer, Seen};
 
 use super::assistants::with_model;
 use super::documents::{folder, sample};
@@ -68,14 +68,17 @@ async fn stage() -> (tempfile::TempDir, ScriptedServer) {
         Reply::text(said).every(Duration::from_millis(20))
     };
     let server = ScriptedServer::start(Script::new().by(answer)).await;
-    with_model(folder.path(), &server);
+    with_model(folder.path(), &server.url());
     (folder, server)
 }
 
 /// Runs a program of a published client against a server with a document and a model.
 async fn against_a_server(program: &str) {
     let (folder, _model) = stage().await;
-    let serving = Serving::start(folder.path());
+    passes(client(program, &Serving::start(folder.path())));
+}
+
+fn client(program: &str, serving: &Serving) -> Command {
     let models = RealModels::find();
     let mut command = if program.ends_with(".mjs") {
         let mut node = Command::new("node");
@@ -85,7 +88,30 @@ async fn against_a_server(program: &str) {
         Command::new(models.path("clients/bin/python"))
     };
     command.arg(clients(program)).args([&serving.url, "trade-compliance"]);
-    passes(command);
+    command
+}
+
+/// Takes minutes: `just test-clients`.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "slow: every client with a real model"]
+async fn every_client_can_do_everything_with_a_real_model() {
+    let (folder, _scripted) = stage().await;
+    let server = tokio::task::spawn_blocking(RealServer::large).await.unwrap();
+    with_model(folder.path(), &server.url());
+    let serving = Serving::start(folder.path());
+    for program in [
+        "langgraph_client.py",
+        "langgraph_client.mjs",
+        "openai_client.py",
+        "openai_client.mjs",
+        "mcp_client.py",
+    ] {
+        let began = std::time::Instant::now();
+        let mut command = client(program, &serving);
+        command.env("MODEL", "real");
+        passes(command);
+        eprintln!("{program}: {:.0} s", began.elapsed().as_secs_f64());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -111,6 +137,34 @@ async fn openais_javascript_client_can_do_everything() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_client_of_the_model_context_protocol_can_do_everything() {
     against_a_server("mcp_client.py").await;
+}
+
+#[test]
+fn conversations_at_a_server_are_listed_shown_and_deleted_from_the_terminal() {
+    let folder = folder();
+    let serving = Serving::start(folder.path());
+    let at = |arguments: &[&str]| {
+        run(folder.path(), &[&["threads", "--server", &serving.url], arguments].concat())
+    };
+    let ask = "import httpx, sys; c = httpx.Client(base_url=sys.argv[1]); t = c.post('/threads', json={}).json()['thread_id']; \
+               c.post(f'/threads/{t}/runs/wait', json={'assistant_id': 'rehearsal', 'input': sys.argv[2]}); print(t)";
+    let asked = |question: &str| {
+        let mut command = Command::new(RealModels::find().path("clients/bin/python"));
+        printed(&command.args(["-c", ask, &serving.url, question]).output().unwrap()).trim().to_owned()
+    };
+    let (first, second) = (asked("one two three"), asked("four five six"));
+    let listed = printed(&at(&["list", "--limit", "1"]));
+    assert!(listed.contains(&second) && !listed.contains(&first), "{listed}");
+    let listed = printed(&at(&["list", "--after", &second]));
+    assert!(listed.contains(&first) && !listed.contains(&second), "{listed}");
+    let shown = printed(&at(&["show", &first]));
+    assert!(shown.contains("2 messages") && shown.contains("you:\none two three"), "{shown}");
+    let here = run(folder.path(), &["threads", "show", &first, "--json"]);
+    assert_eq!(printed(&at(&["show", &first, "--json"])), printed(&here), "the file says the same");
+    printed(&at(&["delete", &first, "--yes"]));
+    super::refused(&at(&["show", &first]), 1, "there is no thread");
+    let nobody = run(folder.path(), &["threads", "--server", "http://127.0.0.1:9", "list"]);
+    super::refused(&nobody, 1, "no server answers at http://127.0.0.1:9");
 }
 
 #[test]

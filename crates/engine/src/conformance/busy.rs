@@ -90,12 +90,18 @@ async fn a_rollback_wins_however_far_the_other_came(subject: &dyn Subject) {
 }
 
 async fn a_turn_that_waits_for_a_person_can_be_interrupted(subject: &dyn Subject) {
-    let play = Play::begin(subject, "interrupt-waiting").await;
+    for (name, how) in [("interrupt-waiting", WhenBusy::Interrupt), ("move-on", WhenBusy::Enqueue)] {
+        a_turn_that_waits_for_a_person_gives_way(subject, name, how).await;
+    }
+}
+
+async fn a_turn_that_waits_for_a_person_gives_way(subject: &dyn Subject, name: &'static str, how: WhenBusy) {
+    let play = Play::begin(subject, name).await;
     let first = play.say("ask").await;
     let asked = play.until(first, |kind| matches!(kind, Kind::Asked { .. })).await;
     let waiting = play.engine.run(&play.scope, first).await.expect("it is there");
     assert_eq!(waiting.asked, Some(asked.what.step), "the run says which step asks");
-    let second = play.submit(when_busy(play.turn("never mind"), WhenBusy::Interrupt)).await;
+    let second = play.submit(when_busy(play.turn("never mind"), how)).await;
     assert_eq!(play.ended(first).await, RunStatus::Stopped);
     assert_eq!(play.engine.run(&play.scope, first).await.expect("it is there").asked, None);
     assert_eq!(play.ended(second).await, RunStatus::Done);

@@ -91,9 +91,25 @@ impl Following {
                 self.take(found);
                 return Ok(());
             }
+            if log.is_discarded() {
+                // Deleted, with what was not at hand any more.
+                self.live = None;
+                self.over = true;
+                return Err(Error::UnknownRun(self.run));
+            }
         }
         let (key, run, after) = (self.key, self.run, self.last);
-        let read = move |connection: &_| store::read_events(connection, key, run, after);
+        let log = self.live.as_ref().map(|(log, _)| log.clone());
+        let read = move |connection: &_| loop {
+            let found = store::read_events(connection, key, run, after)?;
+            let Some(log) = log.as_ref().filter(|_| found.is_empty()) else { return Ok(found) };
+            let rows = log.loose_after(after);
+            let found = store::read_told(connection, run, after, &rows)?;
+            // What was loose a moment ago may have moved into the journal.
+            if rows.is_empty() || found.first().is_some_and(|event| event.seq == after + 1) {
+                return Ok(found);
+            }
+        };
         let found = self.engine.0.readers.read(read).await?;
         self.take(found);
         Ok(())

@@ -129,7 +129,7 @@ mod tests {
 
     use super::*;
     use crate::store::{
-        NewRun, Readers, Sink, Unwritten, attempts_made, create_thread, enqueue, last_number,
+        NewRun, Readers, Sink, Unwritten, attempts_made, create_thread, enqueue, gather_all, last_number,
         open_for_writing, read_steps,
     };
 
@@ -177,6 +177,7 @@ mod tests {
             witness: Arc<dyn EventSink>,
         ) -> (Box<dyn Journal>, Arc<dyn EventSink>) {
             let key = self.key(run).await;
+            self.writer.write(Batch::default(), gather_all).await.unwrap();
             let (records, attempts, told) = self
                 .readers
                 .read_here(|connection| {

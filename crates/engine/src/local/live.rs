@@ -82,6 +82,11 @@ impl Live {
         self.runs().remove(&run)
     }
 
+    /// The journals of all of them.
+    pub(super) fn logs(&self) -> Vec<Arc<RunLog>> {
+        self.runs().values().map(|live| live.log.clone()).collect()
+    }
+
     fn runs(&self) -> MutexGuard<'_, HashMap<RunId, LiveRun>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

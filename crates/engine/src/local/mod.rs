@@ -42,6 +42,11 @@ use crate::store::{self, Lock, Readers, StoreError, Unwritten, Writer};
 use live::Live;
 use rest::Rest;
 
+/// After so many commits of events, those that have moved into journals are dropped.
+const BETWEEN_TRIMS: u64 = 64;
+/// So many rows may be kept for the sake of one run.
+const MOST_TOLD: i64 = 100_000;
+
 /// How a local engine behaves.
 #[derive(Debug, Clone)]
 pub struct LocalSettings {
@@ -167,7 +172,7 @@ impl LocalEngine {
 
     /// Writes events that no step takes along, a moment after they happened.
     async fn write_events(self) {
-        loop {
+        for count in 1_u64.. {
             self.0.unwritten.some().await;
             tokio::time::sleep(self.0.settings.event_delay).await;
             let others = self.0.unwritten.take();
@@ -176,10 +181,27 @@ impl LocalEngine {
             }
             let Ok(writer) = self.writer() else { return };
             let batch = store::Batch { others, ..store::Batch::default() };
-            if let Err(error) = writer.write(batch, |_| Ok(())).await {
+            let engine = count.is_multiple_of(BETWEEN_TRIMS).then(|| self.clone());
+            let work = move |connection: &_| engine.as_ref().map_or(Ok(()), |engine| engine.trim(connection));
+            if let Err(error) = writer.write(batch, work).await {
                 tracing::error!(error = &error as &dyn std::error::Error, "events could not be written");
             }
         }
+    }
+
+    /// Drops what was told and has moved into the journals. Runs in a commit, when no other is half told.
+    fn trim(&self, connection: &rusqlite::Connection) -> Result<(), StoreError> {
+        let newest = self.0.unwritten.newest();
+        let mut first = newest + 1;
+        for log in self.0.live.logs() {
+            let Some(loose) = log.first_loose() else { continue };
+            first = first.min(loose);
+            // One that takes long must not keep the others.
+            if newest - loose > MOST_TOLD {
+                log.gather();
+            }
+        }
+        store::trim_told(connection, first)
     }
 }
 

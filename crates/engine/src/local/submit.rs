@@ -136,9 +136,12 @@ fn place(
         None if store::thread_exists(connection, turn.thread)? => return Ok(Placed::UnknownThread),
         None => None,
     };
-    if let (Some(active), WhenBusy::Reject) = (&active, turn.when_busy) {
-        return Ok(Placed::Busy(active.id));
-    }
+    let when_busy = match (&active, turn.when_busy) {
+        (Some(active), WhenBusy::Reject) => return Ok(Placed::Busy(active.id)),
+        // Whoever says something new instead of answering a question has moved on: nothing waits behind a question.
+        (Some(active), WhenBusy::Enqueue) if active.status == RunStatus::Waiting => WhenBusy::Interrupt,
+        (_, wanted) => wanted,
+    };
     let title = turn.messages.first().map_or("", |message| message.text.as_str());
     new.thread_key = match thread {
         Some(row) => {
@@ -152,7 +155,7 @@ fn place(
         let history = store::start_run(connection, key, new.thread_key, messages, window)?;
         return Ok(Placed::Started { key, thread_key: new.thread_key, history });
     };
-    let how = match turn.when_busy {
+    let how = match when_busy {
         WhenBusy::Interrupt => Some(Stopping::Stop),
         WhenBusy::Rollback => Some(Stopping::Rollback),
         WhenBusy::Enqueue | WhenBusy::Reject => None,

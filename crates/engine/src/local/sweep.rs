@@ -56,7 +56,16 @@ impl LocalEngine {
             if let Err(error) = self.drop_temporary_older_than(TEMPORARY).await {
                 tracing::error!(error = &error as &dyn std::error::Error, "old threads could not be dropped");
             }
+            if let Err(error) = self.drop_told().await {
+                tracing::error!(error = &error as &dyn std::error::Error, "told events could not be dropped");
+            }
             tokio::time::sleep(pause).await;
         }
+    }
+
+    /// Drops what was told and stands in the journals by now.
+    async fn drop_told(&self) -> Result<(), Error> {
+        let engine = self.clone();
+        Ok(self.writer()?.write(Batch::default(), move |connection: &_| engine.trim(connection)).await?)
     }
 }

@@ -7,6 +7,8 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use super::told::gather_all;
+
 /// The file could not be opened, read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -71,13 +73,14 @@ impl StoreError {
 
 /// Migrations in their order; the schema version is how many have been applied. Never edit one that
 /// was released: add another.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("../../migrations/0001_threads_and_runs.sql"),
     include_str!("../../migrations/0002_spending.sql"),
     include_str!("../../migrations/0003_scope.sql"),
     include_str!("../../migrations/0004_metadata.sql"),
     include_str!("../../migrations/0005_feedback.sql"),
     include_str!("../../migrations/0006_temporary.sql"),
+    include_str!("../../migrations/0007_told.sql"),
 ];
 
 /// How long to wait for another process that holds the file.
@@ -144,6 +147,9 @@ pub(crate) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "cache_size", -16 * 1024)?;
     migrate(&mut connection, found)?;
     keep_statements(&connection)?;
+    let transaction = connection.transaction()?;
+    gather_all(&transaction)?;
+    transaction.commit()?;
     Ok(connection)
 }
 

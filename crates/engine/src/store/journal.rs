@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ibid_core::RunId;
 use ibid_graph::{Record, StepEvent};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params};
 
 use super::file::StoreError;
@@ -12,16 +13,15 @@ use crate::nouns::Event;
 /// How many rows one look reads at most, so that a long stream does not fill the memory.
 const ROWS_AT_ONCE: usize = 128;
 
-/// Writes a finished step, if there is one, and events, of which the last has the number `last`. Returns
+/// Writes a finished step, if there is one, and a list of events, of which the last has the number `last`. Returns
 /// whether the run is there; of one that was deleted nothing is written.
-pub(crate) fn append(
+pub(super) fn append(
     connection: &Connection,
     run: i64,
     last: u64,
     record: Option<&Record>,
-    events: &[&StepEvent],
+    events: &str,
 ) -> Result<bool, StoreError> {
-    let events = serde_json::to_string(events).map_err(StoreError::damaged)?;
     let sql = "INSERT INTO journal (run, last, step, node, change, events)
                SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM runs WHERE key = ?1)";
     let step = record.map(|record| record.step);
@@ -74,13 +74,17 @@ pub(crate) fn read_events(
     let mut rows = statement.query(params![key, after, ROWS_AT_ONCE])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        let last: u64 = row.get(0)?;
-        let events = parse(row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?)?;
-        let first = last + 1 - events.len() as u64;
-        let numbered = (first..).zip(events).map(|(seq, what)| Event { run, seq, what });
-        found.extend(numbered.filter(|event| event.seq > after));
+        let events = numbered(run, row.get(0)?, row.get_ref(1)?)?;
+        found.extend(events.into_iter().filter(|event| event.seq > after));
     }
     Ok(found)
+}
+
+/// A list of events of which the last has the number `last`.
+pub(super) fn numbered(run: RunId, last: u64, list: ValueRef<'_>) -> Result<Vec<Event>, StoreError> {
+    let events = parse(list.as_str().map_err(rusqlite::Error::from)?)?;
+    let first = last + 1 - events.len() as u64;
+    Ok((first..).zip(events).map(|(seq, what)| Event { run, seq, what }).collect())
 }
 
 /// How many attempts at each step were told: the highest number seen, for each step.

@@ -2,7 +2,7 @@
 //! they are safe.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ibid_core::RunId;
@@ -12,16 +12,21 @@ use tokio::sync::{Notify, watch};
 
 use super::file::StoreError;
 use super::journal::append;
+use super::told;
 use crate::nouns::Event;
 
 /// How many events are kept at hand for listeners. Who is further behind reads the file.
 const AT_HAND: usize = 64;
+/// How many loose rows one look reads at most.
+const ROWS_AT_ONCE: usize = 128;
 
 /// Runs with events that wait for a commit.
 #[derive(Default)]
 pub(crate) struct Unwritten {
     logs: Mutex<Vec<Arc<RunLog>>>,
     some: Notify,
+    /// The newest row of what was told that is safe.
+    newest: AtomicI64,
 }
 
 impl Unwritten {
@@ -33,6 +38,11 @@ impl Unwritten {
     /// Waits until there are some.
     pub(crate) async fn some(&self) {
         self.some.notified().await;
+    }
+
+    /// The newest row of what was told that is safe.
+    pub(crate) fn newest(&self) -> i64 {
+        self.newest.load(Ordering::Relaxed)
     }
 
     /// Takes them all.
@@ -68,6 +78,14 @@ struct Events {
     last: Option<(Vec<StepEvent>, Option<Record>)>,
     /// Whether that stands in the transaction.
     last_written: bool,
+    /// What is safe and does not stand in the journal yet: the rows, each with the number of its last event.
+    loose: Vec<(i64, u64)>,
+    /// Such rows of the transaction under way.
+    loose_written: Vec<(i64, u64)>,
+    /// Whether what is loose is to move into the journal with the next commit.
+    gather: bool,
+    /// Whether the transaction under way moves it.
+    gathered: bool,
     /// Whether this log is listed as unwritten.
     listed: bool,
     /// Whether the run has ended, so that nothing more counts.
@@ -81,6 +99,9 @@ impl Events {
         self.written = 0;
         self.last = None;
         self.last_written = false;
+        self.loose.clear();
+        self.loose_written.clear();
+        (self.gather, self.gathered) = (false, false);
         self.ended = true;
     }
 }
@@ -140,7 +161,30 @@ impl RunLog {
     fn unlist(&self) -> bool {
         let mut events = self.events();
         events.listed = false;
-        events.pending.len() > events.written
+        events.pending.len() > events.written || events.gather
+    }
+
+    /// The rows of what is loose after a number, the first of them if they are many.
+    pub(crate) fn loose_after(&self, number: u64) -> Vec<i64> {
+        let events = self.events();
+        let from = events.loose.partition_point(|(_, last)| *last <= number);
+        events.loose[from..].iter().take(ROWS_AT_ONCE).map(|(row, _)| *row).collect()
+    }
+
+    /// The first row of what is loose.
+    pub(crate) fn first_loose(&self) -> Option<i64> {
+        self.events().loose.first().map(|(row, _)| *row)
+    }
+
+    /// Moves what is loose into the journal with the next commit of events.
+    pub(crate) fn gather(self: &Arc<Self>) {
+        let mut events = self.events();
+        events.gather |= !events.loose.is_empty();
+        let more = events.gather && !std::mem::replace(&mut events.listed, true);
+        drop(events);
+        if more {
+            self.unwritten.add(self.clone());
+        }
     }
 
     /// Makes `told` the last events of the transaction under way, told exactly if that succeeds, with the
@@ -160,14 +204,22 @@ impl RunLog {
             None => (&[][..], None),
         };
         let told: Vec<_> = events.pending[events.written..].iter().chain(last).collect();
-        if told.is_empty() {
+        if told.is_empty() && (!events.gather || events.gathered) {
             return Ok(());
         }
         let number = events.safe + events.written as u64 + told.len() as u64;
-        if !append(connection, self.key, number, record, &told)? {
-            events.forget();
-            self.discarded.store(true, Ordering::Relaxed);
-            return Ok(());
+        if events.last.is_some() || events.gather {
+            let loose = events.loose.iter().chain(&events.loose_written).filter(|_| !events.gathered);
+            let all = told::gathered(connection, loose.map(|(row, _)| *row), &told)?;
+            if !append(connection, self.key, number, record, &all)? {
+                events.forget();
+                self.discarded.store(true, Ordering::Relaxed);
+                return Ok(());
+            }
+            events.gathered = true;
+        } else {
+            let row = told::add(connection, self.key, number, &told)?;
+            events.loose_written.push((row, number));
         }
         events.written = events.pending.len();
         events.last_written = events.last.is_some();
@@ -182,6 +234,15 @@ impl RunLog {
         let events = &mut *guard;
         let last = events.last.take().map(|(told, _)| told).unwrap_or_default();
         events.last_written = false;
+        let loose = std::mem::take(&mut events.loose_written);
+        events.loose.extend(loose);
+        if let Some((row, _)) = events.loose.last() {
+            self.unwritten.newest.fetch_max(*row, Ordering::Relaxed);
+        }
+        if std::mem::take(&mut events.gathered) {
+            events.loose.clear();
+            events.gather = false;
+        }
         let tell = !matches!(last.last(), Some(StepEvent { kind: Kind::Finished, .. }));
         events.ended |= last.iter().any(|event| matches!(event.kind, Kind::Ended { .. }));
         let held = events.pending.drain(..std::mem::take(&mut events.written)).chain(last);
@@ -209,6 +270,8 @@ impl RunLog {
         events.written = 0;
         events.last = None;
         events.last_written = false;
+        events.loose_written.clear();
+        events.gathered = false;
         drop(events);
         self.list();
     }

@@ -12,6 +12,7 @@ mod rows;
 mod runs;
 mod spending;
 mod threads;
+mod told;
 mod writer;
 
 pub(crate) use feedback::{add_feedback, read_feedback};
@@ -25,4 +26,7 @@ pub(crate) use rows::{NewRun, RunRow, Stopping, encode, encode_all, now_ms};
 pub(crate) use runs::*;
 pub(crate) use spending::{spend, spent};
 pub(crate) use threads::*;
+#[cfg(test)]
+pub(crate) use told::gather_all;
+pub(crate) use told::{read_told, trim_told};
 pub(crate) use writer::{Batch, Writer};

@@ -5,3 +5,4 @@
 mod conforms;
 mod crash;
 mod file;
+mod told;

@@ -1,11 +1,11 @@
-//! Fetches recommended models from the model hub, and ONNX Runtime from its releases.
+//! Fetches recommended models from the model hub, and libraries from their releases.
 //!
 //! Each file is named with a revision that cannot change, and where its SHA-256 is known, it is checked. A model's
 //! card is written last, so that a folder with a card is complete.
 
 mod catalogue;
 mod download;
-mod runtime;
+mod library;
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use ibid_egress::{Egress, Host, Limits, Rules};
 use url::Url;
 
 pub use catalogue::{RECOMMENDED, Recommended};
-pub use runtime::{LIBRARY, RUNTIME_VERSION, library_in};
+pub use library::{Library, ONNX_RUNTIME, PDFIUM};
 
 use crate::local::Card;
 use download::download;
@@ -25,6 +25,8 @@ pub struct Sources {
     pub hub: String,
     /// Where the releases of ONNX Runtime are, or a mirror of them.
     pub onnx_releases: String,
+    /// Where the releases of PDFium are, or a mirror of them.
+    pub pdfium_releases: String,
 }
 
 impl Default for Sources {
@@ -32,6 +34,7 @@ impl Default for Sources {
         Self {
             hub: "https://huggingface.co".to_owned(),
             onnx_releases: "https://github.com/microsoft/onnxruntime/releases/download".to_owned(),
+            pdfium_releases: "https://github.com/bblanchon/pdfium-binaries/releases/download".to_owned(),
         }
     }
 }
@@ -58,7 +61,7 @@ pub enum PullError {
     Egress(#[from] ibid_egress::Error),
     /// The server does not have it.
     #[error(
-        "`{host}` does not have {file}: status {status}; if it is a mirror, check `pull.hub` and `pull.onnx_releases`"
+        "`{host}` does not have {file}: status {status}; if it is a mirror, check what is set under `pull`"
     )]
     Missing {
         /// Where it was looked for.
@@ -90,8 +93,15 @@ pub enum PullError {
     #[error("{0}")]
     Archive(String),
     /// There is no release for this machine.
-    #[error("there is no release of ONNX Runtime for {0}; build it, and set `onnx.library` to the file")]
-    Platform(String),
+    #[error(
+        "there is no release of {library} for {machine}; build it, and set `onnx.library` or `ingest.pdfium` to the file"
+    )]
+    Platform {
+        /// Of what.
+        library: &'static str,
+        /// For what.
+        machine: String,
+    },
 }
 
 /// Fetches a recommended model into a folder of its own in `models`, unless it is there. Returns that folder.
@@ -119,26 +129,32 @@ pub async fn pull(
     Ok(folder)
 }
 
-/// Fetches ONNX Runtime into `models`, unless it is there. Returns the library.
+/// Fetches a library into `models`, unless it is there. Returns its file.
 ///
 /// # Errors
 /// Fails when there is none for this machine, it cannot be fetched, is not what it should be, or cannot be
 /// written.
-pub async fn pull_runtime(sources: &Sources, models: &Path, tell: Tell<'_>) -> Result<PathBuf, PullError> {
-    if let Some(library) = library_in(models) {
+pub async fn pull_library(
+    sources: &Sources,
+    library: &Library,
+    models: &Path,
+    tell: Tell<'_>,
+) -> Result<PathBuf, PullError> {
+    if let Some(library) = library.among(models) {
         return Ok(library);
     }
-    let release = runtime::for_this_machine()?;
-    let folder = models.join(runtime::FOLDER);
+    let release = library.for_this_machine()?;
+    let folder = library.folder(models);
     create(&folder)?;
-    let egress = way_to(&sources.onnx_releases)?;
-    let releases = sources.onnx_releases.trim_end_matches('/');
-    let url = format!("{releases}/v{RUNTIME_VERSION}/{}", release.archive);
+    let releases =
+        if library.name == PDFIUM.name { &sources.pdfium_releases } else { &sources.onnx_releases };
+    let egress = way_to(releases)?;
+    let url = format!("{}/{}/{}", releases.trim_end_matches('/'), library.version, release.archive);
     let archive = folder.join(release.archive);
     download(&egress, &url, &archive, Some(release.sha256), tell).await?;
-    let library = runtime::unpack(&archive, &folder)?;
+    let file = library.unpack(&archive, &folder)?;
     let _ = std::fs::remove_file(&archive);
-    Ok(library)
+    Ok(file)
 }
 
 /// Files come from wherever the source points to, as long as that is public; the source itself may be inside.

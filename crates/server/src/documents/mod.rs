@@ -38,7 +38,7 @@ pub(crate) fn routes(api: Api) -> Api {
             .query("limit", "how many")
             .query("offset", "leave out so many"),
     )
-    .on("post", "/documents", upload::route(), &on("Load files, as multipart/form-data"))
+    .on("post", "/documents", upload::route(), &on("Load files").takes_files::<upload::About>())
     .post("/documents/fetch", upload::fetch, on("Load a document from an address").takes::<upload::Fetch>())
     .get("/documents/{document}", one, on("A document, with what was read of each page"))
     .delete("/documents/{document}", delete, on("Delete a document").nothing())

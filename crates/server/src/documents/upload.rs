@@ -1,5 +1,8 @@
 //! Documents that come in: as files, streamed to disk, or from addresses that the configuration allows.
 
+use std::time::Duration;
+
+use axum::extract::multipart::MultipartError;
 use axum::extract::{DefaultBodyLimit, Multipart, State};
 use axum::http::StatusCode;
 use axum::routing::{MethodRouter, post};
@@ -9,14 +12,22 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
+use tokio::sync::Semaphore;
 
 use crate::app::App;
 use crate::http::{Caller, Json, Problem};
 
 /// So many files come in one request at most.
 const MOST: usize = 100;
-/// The largest field that is no file, in bytes.
+/// So many bytes all of them have at most, unless one file may have more.
+const LARGEST_REQUEST: u64 = 1 << 30;
+/// So many fields that are no files, and the largest of them, in bytes.
+const MOST_FIELDS: usize = 32;
 const LARGEST_FIELD: usize = 4096;
+/// So many requests bring files at once; others wait before they send.
+static PLACES: Semaphore = Semaphore::const_new(4);
+/// So long the next piece of a file may take to come.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Takes files. Their size is limited one by one.
 pub(super) fn route() -> MethodRouter<App> {
@@ -26,7 +37,7 @@ pub(super) fn route() -> MethodRouter<App> {
 /// What is said of documents that come in.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "DocumentAbout")]
-struct About {
+pub(super) struct About {
     /// The set that they belong to.
     #[schemars(with = "Option<String>")]
     corpus: Option<Corpus>,
@@ -64,13 +75,18 @@ async fn upload(
     caller: Caller,
     mut form: Multipart,
 ) -> Result<(StatusCode, axum::Json<Value>), Problem> {
+    let _place = PLACES.acquire().await.map_err(|error| Problem::internal(&error))?;
     let (mut about, mut files) = (About::default(), Vec::new());
-    let unreadable = |error: axum::extract::multipart::MultipartError| Problem::unreadable(error.to_string());
-    while let Some(mut field) = form.next_field().await.map_err(unreadable)? {
+    let (mut fields, mut room) = (0, app.library().largest.max(LARGEST_REQUEST));
+    while let Some(mut field) = in_time(form.next_field()).await? {
         let Some(name) = field.file_name().map(plain) else {
             let name = field.name().unwrap_or_default().to_owned();
+            fields += 1;
+            if fields > MOST_FIELDS {
+                return Err(Problem::too_large(format!("there are more than {MOST_FIELDS} fields")));
+            }
             let mut text = Vec::new();
-            while let Some(bytes) = field.chunk().await.map_err(unreadable)? {
+            while let Some(bytes) = in_time(field.chunk()).await? {
                 text.extend_from_slice(&bytes);
                 if text.len() > LARGEST_FIELD {
                     return Err(Problem::too_large(format!("the field `{name}` is too long")));
@@ -89,8 +105,11 @@ async fn upload(
         let mut out =
             tokio::fs::File::create(file.path()).await.map_err(|error| Problem::internal(&error))?;
         let (mut length, largest) = (0, app.library().largest);
-        while let Some(bytes) = field.chunk().await.map_err(unreadable)? {
+        while let Some(bytes) = in_time(field.chunk()).await? {
             length += bytes.len() as u64;
+            room = room.checked_sub(bytes.len() as u64).ok_or_else(|| {
+                Problem::too_large("these files are too much for one request; send some later")
+            })?;
             if length > largest {
                 return Err(Problem::too_large(format!(
                     "{name} has more than the {} MB of `ingest.largest_mb`",
@@ -116,6 +135,13 @@ async fn upload(
         taken.push(json!({ "document_id": document, "source": name, "run_id": run.to_string() }));
     }
     Ok((StatusCode::ACCEPTED, axum::Json(json!({ "documents": taken }))))
+}
+
+/// The next piece of a form, if it comes in time.
+async fn in_time<T>(piece: impl Future<Output = Result<T, MultipartError>>) -> Result<T, Problem> {
+    let late = || Problem::unreadable(format!("nothing more came for {} s", PATIENCE.as_secs()));
+    let piece = tokio::time::timeout(PATIENCE, piece).await.map_err(|_| late())?;
+    piece.map_err(|error| Problem::unreadable(error.to_string()))
 }
 
 pub(super) async fn fetch(

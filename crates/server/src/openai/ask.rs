@@ -84,7 +84,6 @@ impl Asked {
         }
         let mut turn = Turn::new(id, self.assistant, self.message);
         (turn.options, turn.metadata) = (self.options, self.metadata);
-        turn.when_busy = crate::runs::moving_on(app, caller, id, turn.when_busy).await?;
         let run = app.engine().submit(&caller.scope, turn).await?.run;
         Ok(Answer::new(app, caller, id, run))
     }

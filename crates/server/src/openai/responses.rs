@@ -51,12 +51,17 @@ async fn create(
     if body.get("conversation").is_some_and(|conversation| !conversation.is_null()) {
         return Err(Problem::invalid("go on with `previous_response_id`; `conversation` is not supported"));
     }
-    let asked = Asked::of(&app, model, read(input)?, &body)?;
+    let mut asked = Asked::of(&app, model, read(input)?, &body)?;
     let (kept, background) = (flag("store").unwrap_or(true), flag("background").unwrap_or(false));
     let lifetime = if kept { Lifetime::Kept } else { Lifetime::Temporary };
     let previous = text("previous_response_id").map(str::to_owned);
     let thread = match &previous {
-        Some(previous) => Some(go_on(&app, &caller, previous).await?),
+        Some(previous) if kept => Some(go_on(&app, &caller, previous).await?),
+        // What is not to be kept must not stand in a thread that is.
+        Some(previous) => {
+            asked.history.splice(..0, said_up_to(&app, &caller, previous).await?);
+            None
+        }
         None => None,
     };
     let answer = asked.begin(&app, &caller, thread, lifetime).await?;
@@ -73,7 +78,7 @@ async fn create(
     let thread = answer.thread;
     let ended = answer.ended().await?;
     guard.is_over();
-    if !kept && head.previous.is_none() {
+    if !kept {
         Answer::forget(&app, &caller, thread).await;
     }
     Ok(axum::Json(head.told(Some(&ended))).into_response())
@@ -93,16 +98,32 @@ fn read(input: &Value) -> Result<Vec<Message>, Problem> {
 /// The thread to go on in: that of the response, or a copy of it up to there if it has gone on since.
 async fn go_on(app: &App, caller: &Caller, previous: &str) -> Result<ibid_core::ThreadId, Problem> {
     let run = find(app, caller, previous).await?;
-    let runs = app.engine().runs(&caller.scope, run.thread).await?;
-    let begun = runs.iter().filter(|run| !matches!(run.status, RunStatus::RolledBack));
-    let next = begun.skip_while(|other| other.id != run.id).nth(1);
-    match next {
+    match after(app, caller, &run).await? {
         None => Ok(run.thread),
         Some(next) => {
             let before = if next.input.is_empty() { None } else { Some(next.input.start) };
             Ok(app.engine().copy_thread(&caller.scope, run.thread, before).await?.id)
         }
     }
+}
+
+/// The turn that came after another in its thread.
+async fn after(app: &App, caller: &Caller, run: &Run) -> Result<Option<Run>, Problem> {
+    let runs = app.engine().runs(&caller.scope, run.thread).await?;
+    let begun = runs.into_iter().filter(|run| !matches!(run.status, RunStatus::RolledBack));
+    Ok(begun.skip_while(|other| other.id != run.id).nth(1))
+}
+
+/// What was said up to a response, with it.
+async fn said_up_to(app: &App, caller: &Caller, previous: &str) -> Result<Vec<Message>, Problem> {
+    let run = find(app, caller, previous).await?;
+    let end =
+        after(app, caller, &run).await?.filter(|next| !next.input.is_empty()).map(|next| next.input.start);
+    let said = match end {
+        Some(end) => crate::messages::before(app.engine(), &caller.scope, run.thread, end).await?,
+        None => crate::messages::of_thread(app.engine(), &caller.scope, run.thread).await?,
+    };
+    Ok(said.into_iter().map(|said| said.message).collect())
 }
 
 /// The run of a response.
@@ -164,7 +185,15 @@ async fn delete(
     Path(response): Path<String>,
 ) -> Result<axum::Json<Value>, Problem> {
     let run = find(&app, &caller, &response).await?;
-    app.engine().delete_run(&caller.scope, run.id).await?;
+    if !run.status.is_final() {
+        return Err(Problem::conflict("the answer is not complete; cancel it first"));
+    }
+    // With the last answer of a conversation, the conversation goes; before that, what was said is part of what follows.
+    if app.engine().runs(&caller.scope, run.thread).await?.len() == 1 {
+        app.engine().delete_thread(&caller.scope, run.thread).await?;
+    } else {
+        app.engine().delete_run(&caller.scope, run.id).await?;
+    }
     Ok(axum::Json(json!({ "id": response, "object": "response.deleted", "deleted": true })))
 }
 
@@ -370,7 +399,7 @@ impl Telling {
             response["output"] = json!([item]);
             self.tell("response.completed", json!({ "response": response }));
         }
-        if !self.head.kept && self.head.previous.is_none() {
+        if !self.head.kept {
             Answer::forget(&self.app, &self.caller, self.answer.thread).await;
         }
     }

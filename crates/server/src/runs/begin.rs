@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::HeaderMap;
 use futures_util::StreamExt as _;
 use ibid_core::{Role, RunId, ThreadId};
-use ibid_engine::{Error, Lifetime, ThreadStatus, Turn, WhenBusy};
+use ibid_engine::{Error, Lifetime, Turn, WhenBusy};
 use ibid_graph::Kind;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -245,7 +245,7 @@ pub(super) async fn begin(
     };
     let turn = Turn {
         options: asked.options(),
-        when_busy: moving_on(app, caller, id, asked.when_busy()?).await?,
+        when_busy: asked.when_busy()?,
         metadata: asked.metadata.clone().unwrap_or_default(),
         idempotency_key: headers.get("idempotency-key").and_then(|key| key.to_str().ok()).map(str::to_owned),
         ..Turn::new(id, &asked.assistant_id, message)
@@ -261,22 +261,6 @@ pub(super) async fn begin(
     }
     let submitted = app.engine().submit(&caller.scope, turn).await?;
     Ok(Begun { thread: id, run: submitted.run, after: 0, temporary })
-}
-
-/// Whoever says something new instead of answering a question has moved on: nothing waits behind a question.
-pub(crate) async fn moving_on(
-    app: &App,
-    caller: &Caller,
-    thread: ThreadId,
-    wanted: WhenBusy,
-) -> Result<WhenBusy, Problem> {
-    match app.engine().thread(&caller.scope, thread).await {
-        Ok(found) if found.status == ThreadStatus::Waiting && wanted == WhenBusy::Enqueue => {
-            Ok(WhenBusy::Interrupt)
-        }
-        Ok(_) | Err(Error::UnknownThread(_)) => Ok(wanted),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Clients that keep the conversation themselves send it whole, with names: what is there already is not said again.

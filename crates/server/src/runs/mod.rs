@@ -20,7 +20,6 @@ use crate::app::App;
 use crate::http::{Caller, Json, Problem, Query, headers, run_id, thread_id, trickled};
 use crate::stream::{Following, Format, Modes, answered};
 use crate::threads::Select;
-pub(crate) use begin::moving_on;
 use begin::{Begun, Create, begin};
 use outcome::Outcome;
 use wire::told;

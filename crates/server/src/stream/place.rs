@@ -34,6 +34,11 @@ impl Place {
 
     /// A frame at this place.
     pub(crate) fn frame(self, event: &str, data: Value) -> Frame {
-        Frame { id: Some(format!("{}-{}", self.seq, self.slot)), ..Frame::new(Some(event), &data) }
+        self.written(event, data.to_string())
+    }
+
+    /// A frame of JSON that is written already, on one line.
+    pub(crate) fn written(self, event: &str, data: String) -> Frame {
+        Frame { id: Some(format!("{}-{}", self.seq, self.slot)), event: Some(event.to_owned()), data }
     }
 }

@@ -35,6 +35,8 @@ pub(super) struct Translation {
     /// How many messages were begun: what is said anew is another message.
     messages: u32,
     speaking: (u32, u32),
+    /// What stands behind the text of every piece of the message that is told.
+    behind: Option<String>,
     last: Option<Checkpoint>,
     out: Out,
 }
@@ -55,6 +57,15 @@ impl Out {
         if self.modes.as_ref().is_some_and(|modes| modes.wants(mode)) {
             let place = Place { seq: self.seq, slot: self.slot };
             self.frames.push((place, place.frame(name, data())));
+        }
+    }
+
+    /// The same with what is written already.
+    fn tell_written(&mut self, mode: Mode, name: &str, data: impl FnOnce() -> String) {
+        self.slot += 1;
+        if self.modes.as_ref().is_some_and(|modes| modes.wants(mode)) {
+            let place = Place { seq: self.seq, slot: self.slot };
+            self.frames.push((place, place.written(name, data())));
         }
     }
 
@@ -86,6 +97,7 @@ impl Translation {
             spoken: None,
             messages: 0,
             speaking: (0, 0),
+            behind: None,
             last: None,
         }
     }
@@ -142,6 +154,7 @@ impl Translation {
         let anew = self.spoken.is_none();
         if anew {
             self.messages += 1;
+            self.behind = None;
         }
         let count = self.messages;
         let spoken = self.spoken.get_or_insert_with(|| {
@@ -154,9 +167,15 @@ impl Translation {
             return;
         }
         let id = spoken.0.clone();
-        let about = self.about(step);
-        self.out.tell(Mode::MessagesTuple, "messages", || json!([piece(&id, text), about]));
+        if self.behind.is_none() {
+            self.behind = Some(format!("{}, {}]", rest_of_piece(&id), self.about(step)));
+        }
+        let behind = self.behind.as_deref().unwrap_or_default();
+        // There are many of these, and all but the text is the same.
+        let written = || format!(r#"[{{"type":"AIMessageChunk","content":{},{behind}"#, Value::from(text));
+        self.out.tell_written(Mode::MessagesTuple, "messages", written);
         if anew {
+            let about = self.about(step);
             let about = || json!({ (id.clone()): { "metadata": about } });
             self.out.tell(Mode::Messages, "messages/metadata", about);
         }
@@ -218,13 +237,22 @@ impl Translation {
         if status == ibid_engine::RunStatus::RolledBack.as_str() {
             return Ok(());
         }
-        if self.whole_state() || self.modes.wants(Mode::Updates) || self.modes.wants(Mode::Messages) {
+        let wanted = [Mode::Updates, Mode::Messages, Mode::MessagesTuple];
+        if self.whole_state() || wanted.into_iter().any(|mode| self.modes.wants(mode)) {
             let own = self.answer().await?;
-            let said: Vec<Value> = own.iter().map(crate::messages::told).collect();
+            let mut said: Vec<Value> = own.iter().map(crate::messages::told).collect();
             self.out.tell(Mode::Updates, "updates", || json!({ "__end__": { "messages": said } }));
-            // What nobody heard piece by piece is told whole.
-            if self.spoken.is_none() {
-                self.out.tell(Mode::Messages, "messages/complete", || json!(said));
+            // What nobody heard piece by piece is told whole. Clients add up what has one name, so that an answer which
+            // became another when it was checked has another.
+            let text = own.as_ref().map_or("", |own| own.message.text.as_str());
+            let heard = self.spoken.as_ref().is_some_and(|(_, spoken)| spoken.trim_end() == text.trim_end());
+            if let (false, Some(whole)) = (heard, said.first_mut()) {
+                if self.messages > 0 {
+                    whole["id"] = format!("{}.{}", self.run, self.messages + 1).into();
+                }
+                let about = self.about(self.speaking.0);
+                self.out.tell(Mode::MessagesTuple, "messages", || json!([whole, about]));
+                self.out.tell(Mode::Messages, "messages/complete", || json!([whole]));
             }
             if let Some(asked) = &mut self.asked {
                 asked.extend(own);
@@ -344,6 +372,15 @@ impl Translation {
             "run_attempt": self.steps.get(&step).map_or(1, |step| step.attempt),
         })
     }
+}
+
+/// What a piece says besides its text.
+fn rest_of_piece(id: &str) -> String {
+    let mut rest = piece(id, "");
+    if let Some(fields) = rest.as_object_mut() {
+        fields.retain(|name, _| name != "type" && name != "content");
+    }
+    rest.to_string().split_off(1)
 }
 
 fn piece(id: &str, text: &str) -> Value {

@@ -286,6 +286,7 @@ async fn told(app: &App, caller: &Caller, thread: &Thread, select: &Select) -> R
         "config": {},
         "status": wire::status(thread.status),
         "title": thread.title,
+        "message_count": thread.messages,
         "values": values,
         "interrupts": asked,
         "error": error,

@@ -1,0 +1,103 @@
+//! What was told since the last row of a journal: written to the end of one table by all runs, and moved into the journals
+//! with their next steps.
+
+use ibid_core::RunId;
+use ibid_graph::StepEvent;
+use rusqlite::{Connection, params};
+
+use super::file::StoreError;
+use super::journal::{append, last_number, numbered};
+use crate::nouns::Event;
+
+/// Writes events of a run, of which the last has the number `last`; returns the row.
+pub(super) fn add(
+    connection: &Connection,
+    run: i64,
+    last: u64,
+    events: &[&StepEvent],
+) -> Result<i64, StoreError> {
+    let events = serde_json::to_string(events).map_err(StoreError::damaged)?;
+    let sql = "INSERT INTO told (run, last, events) VALUES (?1, ?2, ?3)";
+    connection.prepare_cached(sql)?.execute(params![run, last, events])?;
+    Ok(connection.last_insert_rowid())
+}
+
+/// What stands in some rows, and `more` after it, as one list.
+pub(super) fn gathered(
+    connection: &Connection,
+    rows: impl Iterator<Item = i64>,
+    more: &[&StepEvent],
+) -> Result<String, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT events FROM told WHERE id = ?1")?;
+    let mut all = String::new();
+    for row in rows {
+        statement.query_row([row], |row| {
+            join(&mut all, row.get_ref(0)?.as_str()?);
+            Ok(())
+        })?;
+    }
+    join(&mut all, &serde_json::to_string(more).map_err(StoreError::damaged)?);
+    Ok(format!("[{all}]"))
+}
+
+/// Adds what stands in a list to others.
+fn join(all: &mut String, list: &str) {
+    let inside = list.trim_start_matches('[').strip_suffix(']').unwrap_or_default();
+    if !all.is_empty() && !inside.is_empty() {
+        all.push(',');
+    }
+    all.push_str(inside);
+}
+
+/// The events after a number that stand in some rows; those that have moved on are left out.
+pub(crate) fn read_told(
+    connection: &Connection,
+    run: RunId,
+    after: u64,
+    rows: &[i64],
+) -> Result<Vec<Event>, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT last, events FROM told WHERE id = ?1")?;
+    let mut found = Vec::new();
+    for id in rows {
+        let mut rows = statement.query([id])?;
+        let Some(row) = rows.next()? else { continue };
+        let events = numbered(run, row.get(0)?, row.get_ref(1)?)?;
+        found.extend(events.into_iter().filter(|event| event.seq > after));
+    }
+    Ok(found)
+}
+
+/// Drops the rows before one.
+pub(crate) fn trim_told(connection: &Connection, before: i64) -> Result<(), StoreError> {
+    connection.prepare_cached("DELETE FROM told WHERE id < ?1")?.execute([before])?;
+    Ok(())
+}
+
+/// Moves everything into the journals: what an earlier process told and did not come to move.
+pub(crate) fn gather_all(connection: &Connection) -> Result<(), StoreError> {
+    let mut statement = connection.prepare("SELECT run, last, events FROM told ORDER BY run, id")?;
+    let mut rows = statement.query([])?;
+    let mut all: Vec<(i64, u64, String)> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (run, last): (i64, u64) = (row.get(0)?, row.get(1)?);
+        let list = row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?;
+        if last <= last_number(connection, run)? {
+            continue;
+        }
+        match all.last_mut() {
+            Some((known, newest, events)) if *known == run => {
+                *newest = last;
+                join(events, list);
+            }
+            _ => {
+                let mut events = String::new();
+                join(&mut events, list);
+                all.push((run, last, events));
+            }
+        }
+    }
+    for (run, last, events) in all {
+        append(connection, run, last, None, &format!("[{events}]"))?;
+    }
+    trim_told(connection, i64::MAX)
+}
