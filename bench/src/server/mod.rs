@@ -89,7 +89,7 @@ impl Bench {
 
     /// How long a start takes with documents in the store, and what an idle server holds.
     fn starts(&self, ibid: &Path, folder: &Path, documents: &Path) -> anyhow::Result<()> {
-        let loaded = command(ibid, folder, &["ingest"]).arg(documents).output()?;
+        let loaded = command(ibid, folder, &["ingest"]).arg(documents.canonicalize()?).output()?;
         ensure!(loaded.status.success(), "{}", String::from_utf8_lossy(&loaded.stderr));
         let (mut starts, mut idle) = (Vec::new(), 0.0);
         for _ in 0..STARTS {

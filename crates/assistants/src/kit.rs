@@ -1,5 +1,6 @@
 //! What the nodes of one assistant work with: its definition, its prompts, and the ports to the world.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -125,8 +126,14 @@ impl Kit {
             return Ok(reply);
         };
         let mut parts = parts?;
+        let mut cancelled = pin!(cancel.cancelled());
         loop {
-            match cancel.run_until_cancelled(parts.next()).await {
+            let part = tokio::select! {
+                biased;
+                () = &mut cancelled => None,
+                part = parts.next() => Some(part),
+            };
+            match part {
                 None => {
                     reply.partial = true;
                     break;

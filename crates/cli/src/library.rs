@@ -75,6 +75,8 @@ fn reader(config: &Config) -> anyhow::Result<Reader> {
     let program = std::env::current_exe().context("this program cannot find itself")?;
     let limits = Limits { memory: config.ingest.memory_mb << 20, ..Limits::default() };
     let mut reader = Reader::new(program, [crate::READ]).within(limits);
+    // The allocator sets room aside, which would count as memory that is used.
+    reader = reader.with_variable("MIMALLOC_ARENA_RESERVE", "32M");
     if let Some(library) = pdfium(config) {
         reader = reader.with_pdfium(library);
     }

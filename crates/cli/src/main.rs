@@ -18,6 +18,10 @@ use clap::Parser;
 
 use arguments::Arguments;
 
+/// A server makes and drops many small things on many threads, which the system's allocator is slow at.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Something is wrong with what was asked for.
 const FAILED: u8 = 1;
 /// The arguments cannot be read.

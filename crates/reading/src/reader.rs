@@ -55,6 +55,7 @@ pub struct Reader {
     program: PathBuf,
     arguments: Vec<OsString>,
     pdfium: Option<PathBuf>,
+    environment: Vec<(&'static str, &'static str)>,
     languages: Option<String>,
     limits: Limits,
 }
@@ -85,9 +86,17 @@ impl Reader {
             program: program.into(),
             arguments: arguments.into_iter().map(Into::into).collect(),
             pdfium: None,
+            environment: Vec::new(),
             languages: None,
             limits: Limits::default(),
         }
+    }
+
+    /// Sets a variable of the environment of the processes that read, which have hardly any otherwise.
+    #[must_use]
+    pub fn with_variable(mut self, name: &'static str, value: &'static str) -> Self {
+        self.environment.push((name, value));
+        self
     }
 
     /// Reads PDFs with this library.
@@ -230,6 +239,7 @@ impl Reader {
                 command.env(kept, value);
             }
         }
+        command.envs(self.environment.iter().copied());
         command.stdin(Stdio::from(file)).stdout(Stdio::piped()).stderr(Stdio::null());
         command.spawn().map_err(|error| failed("the reading process does not start", error))
     }

@@ -42,6 +42,9 @@ use crate::store::{self, Lock, Readers, StoreError, Unwritten, Writer};
 use live::Live;
 use rest::Rest;
 
+/// With so many more runs in a commit, events wait as long again for the next one, up to so many times.
+const CROWD: usize = 250;
+const MOST_DELAYS: u32 = 3;
 /// After so many commits of events, those that have moved into journals are dropped.
 const BETWEEN_TRIMS: u64 = 64;
 /// So many rows may be kept for the sake of one run.
@@ -172,10 +175,14 @@ impl LocalEngine {
 
     /// Writes events that no step takes along, a moment after they happened.
     async fn write_events(self) {
+        let mut together = 0;
         for count in 1_u64.. {
             self.0.unwritten.some().await;
-            tokio::time::sleep(self.0.settings.event_delay).await;
+            // The more runs tell something, the longer they wait for each other: a commit then costs less for each.
+            let longer = u32::try_from(together / CROWD).unwrap_or(u32::MAX).min(MOST_DELAYS - 1) + 1;
+            tokio::time::sleep(self.0.settings.event_delay * longer).await;
             let others = self.0.unwritten.take();
+            together = others.len();
             if others.is_empty() {
                 continue;
             }

@@ -19,6 +19,8 @@ use crate::nouns::Event;
 const AT_HAND: usize = 64;
 /// How many loose rows one look reads at most.
 const ROWS_AT_ONCE: usize = 128;
+/// From so many loose rows on, up to twice as many, they move into the journal.
+const MOST_LOOSE: i64 = 64;
 
 /// Runs with events that wait for a commit.
 #[derive(Default)]
@@ -80,8 +82,11 @@ struct Events {
     last_written: bool,
     /// What is safe and does not stand in the journal yet: the rows, each with the number of its last event.
     loose: Vec<(i64, u64)>,
-    /// Such rows of the transaction under way.
+    /// What stands there.
+    loose_text: String,
+    /// The same of the transaction under way.
     loose_written: Vec<(i64, u64)>,
+    loose_written_text: String,
     /// Whether what is loose is to move into the journal with the next commit.
     gather: bool,
     /// Whether the transaction under way moves it.
@@ -93,16 +98,37 @@ struct Events {
 }
 
 impl Events {
+    /// Adds what happens. Words that nobody has been told yet are told together.
+    fn add(&mut self, event: StepEvent) {
+        let last = self.pending.get_mut(self.written..).and_then(<[_]>::last_mut);
+        if let (Some(StepEvent { step, attempt, kind: Kind::Token { text } }), Kind::Token { text: more }) =
+            (last, &event.kind)
+            && (*step, *attempt) == (event.step, event.attempt)
+        {
+            text.push_str(more);
+            return;
+        }
+        self.pending.push(event);
+    }
+
     /// Forgets what is not safe, and takes nothing more.
     fn forget(&mut self) {
         self.pending.clear();
         self.written = 0;
         self.last = None;
         self.last_written = false;
-        self.loose.clear();
+        self.put_away();
         self.loose_written.clear();
-        (self.gather, self.gathered) = (false, false);
+        self.loose_written_text.clear();
+        self.gathered = false;
         self.ended = true;
+    }
+
+    /// Nothing is loose any more.
+    fn put_away(&mut self) {
+        self.loose.clear();
+        self.loose_text = String::new();
+        self.gather = false;
     }
 }
 
@@ -153,7 +179,7 @@ impl RunLog {
         if events.ended {
             return;
         }
-        events.pending.push(event);
+        events.add(event);
         drop(events);
         self.list();
     }
@@ -208,18 +234,26 @@ impl RunLog {
             return Ok(());
         }
         let number = events.safe + events.written as u64 + told.len() as u64;
-        if events.last.is_some() || events.gather {
-            let loose = events.loose.iter().chain(&events.loose_written).filter(|_| !events.gathered);
-            let all = told::gathered(connection, loose.map(|(row, _)| *row), &told)?;
-            if !append(connection, self.key, number, record, &all)? {
+        let list = told::list(&told)?;
+        // Not all runs at the same moment.
+        let full = events.loose.len() as i64 >= MOST_LOOSE + self.key % MOST_LOOSE;
+        if events.last.is_some() || events.gather || full {
+            let mut all = String::new();
+            if !events.gathered {
+                all.clone_from(&events.loose_text);
+                told::join(&mut all, &events.loose_written_text);
+            }
+            told::join(&mut all, &list);
+            if !append(connection, self.key, number, record, &format!("[{all}]"))? {
                 events.forget();
                 self.discarded.store(true, Ordering::Relaxed);
                 return Ok(());
             }
             events.gathered = true;
         } else {
-            let row = told::add(connection, self.key, number, &told)?;
+            let row = told::add(connection, self.key, number, &list)?;
             events.loose_written.push((row, number));
+            told::join(&mut events.loose_written_text, &list);
         }
         events.written = events.pending.len();
         events.last_written = events.last.is_some();
@@ -234,14 +268,14 @@ impl RunLog {
         let events = &mut *guard;
         let last = events.last.take().map(|(told, _)| told).unwrap_or_default();
         events.last_written = false;
-        let loose = std::mem::take(&mut events.loose_written);
-        events.loose.extend(loose);
+        events.loose.append(&mut events.loose_written);
+        told::join(&mut events.loose_text, &events.loose_written_text);
+        events.loose_written_text.clear();
         if let Some((row, _)) = events.loose.last() {
             self.unwritten.newest.fetch_max(*row, Ordering::Relaxed);
         }
         if std::mem::take(&mut events.gathered) {
-            events.loose.clear();
-            events.gather = false;
+            events.put_away();
         }
         let tell = !matches!(last.last(), Some(StepEvent { kind: Kind::Finished, .. }));
         events.ended |= last.iter().any(|event| matches!(event.kind, Kind::Ended { .. }));
@@ -271,6 +305,7 @@ impl RunLog {
         events.last = None;
         events.last_written = false;
         events.loose_written.clear();
+        events.loose_written_text.clear();
         events.gathered = false;
         drop(events);
         self.list();

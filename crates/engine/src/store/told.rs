@@ -9,40 +9,21 @@ use super::file::StoreError;
 use super::journal::{append, last_number, numbered};
 use crate::nouns::Event;
 
-/// Writes events of a run, of which the last has the number `last`; returns the row.
-pub(super) fn add(
-    connection: &Connection,
-    run: i64,
-    last: u64,
-    events: &[&StepEvent],
-) -> Result<i64, StoreError> {
-    let events = serde_json::to_string(events).map_err(StoreError::damaged)?;
+/// Writes a list of events of a run, of which the last has the number `last`; returns the row.
+pub(super) fn add(connection: &Connection, run: i64, last: u64, events: &str) -> Result<i64, StoreError> {
     let sql = "INSERT INTO told (run, last, events) VALUES (?1, ?2, ?3)";
     connection.prepare_cached(sql)?.execute(params![run, last, events])?;
     Ok(connection.last_insert_rowid())
 }
 
-/// What stands in some rows, and `more` after it, as one list.
-pub(super) fn gathered(
-    connection: &Connection,
-    rows: impl Iterator<Item = i64>,
-    more: &[&StepEvent],
-) -> Result<String, StoreError> {
-    let mut statement = connection.prepare_cached("SELECT events FROM told WHERE id = ?1")?;
-    let mut all = String::new();
-    for row in rows {
-        statement.query_row([row], |row| {
-            join(&mut all, row.get_ref(0)?.as_str()?);
-            Ok(())
-        })?;
-    }
-    join(&mut all, &serde_json::to_string(more).map_err(StoreError::damaged)?);
-    Ok(format!("[{all}]"))
+/// Events as a list.
+pub(super) fn list(events: &[&StepEvent]) -> Result<String, StoreError> {
+    serde_json::to_string(events).map_err(StoreError::damaged)
 }
 
 /// Adds what stands in a list to others.
-fn join(all: &mut String, list: &str) {
-    let inside = list.trim_start_matches('[').strip_suffix(']').unwrap_or_default();
+pub(super) fn join(all: &mut String, list: &str) {
+    let inside = list.strip_prefix('[').and_then(|list| list.strip_suffix(']')).unwrap_or(list);
     if !all.is_empty() && !inside.is_empty() {
         all.push(',');
     }

@@ -1,8 +1,11 @@
 //! Puts a reply together from the pieces in which a provider sends it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use ibid_core::model::{ChatPart, Finish, ToolCall, Usage};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::thinking::{Sorted, Thinking};
@@ -22,6 +25,48 @@ pub(super) struct Decoder {
     usage: Option<Usage>,
     begun: bool,
     refused: bool,
+}
+
+/// The words of a piece that has nothing else, as nearly all pieces: read without making a tree of it.
+pub(super) fn words_only(data: &str) -> Option<Cow<'_, str>> {
+    let Plain { choices: [choice], error: None, usage: None } = serde_json::from_str(data).ok()? else {
+        return None;
+    };
+    match choice {
+        Choice {
+            delta:
+                Delta { content, reasoning_content: None, reasoning: None, refusal: None, tool_calls: None },
+            finish_reason: None,
+            message: None,
+        } => Some(content),
+        _ => None,
+    }
+}
+
+#[derive(Deserialize)]
+struct Plain<'a> {
+    #[serde(borrow)]
+    choices: [Choice<'a>; 1],
+    error: Option<IgnoredAny>,
+    usage: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow)]
+    delta: Delta<'a>,
+    finish_reason: Option<IgnoredAny>,
+    message: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(borrow)]
+    content: Cow<'a, str>,
+    reasoning_content: Option<IgnoredAny>,
+    reasoning: Option<IgnoredAny>,
+    refusal: Option<IgnoredAny>,
+    tool_calls: Option<IgnoredAny>,
 }
 
 /// A tool call that comes in pieces.
@@ -81,12 +126,7 @@ impl Decoder {
         }
         let refusal = text_of(&message["refusal"]);
         self.refused |= !refusal.is_empty();
-        let text = text_of(&message["content"]) + &refusal;
-        if !text.is_empty() {
-            self.begun = true;
-            let sorted = self.thinking.push(&text);
-            self.sort(sorted, &mut parts);
-        }
+        self.words(&(text_of(&message["content"]) + &refusal), &mut parts);
         for call in message["tool_calls"].as_array().into_iter().flatten() {
             self.begun = true;
             self.piece_of_call(call);
@@ -96,6 +136,21 @@ impl Decoder {
             self.finish = Some(finish.to_owned());
         }
         parts
+    }
+
+    /// Takes a piece that has nothing but words.
+    pub(super) fn push_words(&mut self, text: &str) -> Vec<ChatPart> {
+        let mut parts = Vec::new();
+        self.words(text, &mut parts);
+        parts
+    }
+
+    fn words(&mut self, text: &str, parts: &mut Vec<ChatPart>) {
+        if !text.is_empty() {
+            self.begun = true;
+            let sorted = self.thinking.push(text);
+            self.sort(sorted, parts);
+        }
     }
 
     /// The model was cut off: what was held back of its text.
@@ -185,7 +240,7 @@ impl Decoder {
 impl Pieces {
     /// Whether nothing is missing in its arguments.
     fn is_whole(&self) -> bool {
-        serde_json::from_str::<serde::de::IgnoredAny>(&self.arguments).is_ok()
+        serde_json::from_str::<IgnoredAny>(&self.arguments).is_ok()
     }
 }
 

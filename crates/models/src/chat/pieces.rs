@@ -1,6 +1,8 @@
 //! A reply while it comes: reads the body, keeps the time limits, and holds the call's place until its end.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,9 +13,9 @@ use http::header::CONTENT_TYPE;
 use ibid_core::model::{ChatPart, Finish, ModelError, Usage};
 use ibid_egress::{Error, Response};
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::decode::Decoder;
+use super::decode::{Decoder, words_only};
 use super::sse::Events;
 use super::tokens::Tokenizer;
 use crate::governor::{Failure, Permit};
@@ -38,6 +40,17 @@ pub(super) struct Pieces {
     end: Option<(Finish, Usage)>,
     /// What went wrong, told after everything that came before it.
     failed: Option<ModelError>,
+    /// Tells when the model takes too long. One for the whole reply, since setting one up for each piece costs more than the
+    /// piece.
+    clock: Option<Pin<Box<Sleep>>>,
+}
+
+/// A piece of a reply.
+enum Piece<'a> {
+    /// Nothing but words.
+    Words(Cow<'a, str>),
+    /// Whatever else.
+    Any(Value),
 }
 
 /// Counts what a reply takes, in case the provider does not say or the reply is stopped.
@@ -69,6 +82,7 @@ impl Pieces {
             meter,
             end: None,
             failed: None,
+            clock: None,
         };
         while pieces.decoder.as_ref().is_some_and(|decoder| !decoder.has_begun()) {
             pieces.read().await?;
@@ -99,22 +113,29 @@ impl Pieces {
             }
             self.decoder.as_ref()?;
             let before = self.decoded;
-            let read = tokio::time::timeout_at(deadline, self.read()).await;
+            let mut clock = self.clock.take().unwrap_or_else(|| Box::pin(sleep_until(deadline)));
+            clock.as_mut().reset(deadline);
+            let read = tokio::select! {
+                biased;
+                read = self.read() => Some(read),
+                () = clock.as_mut() => None,
+            };
+            self.clock = Some(clock);
             let complete = self.decoder.as_ref().is_some_and(Decoder::is_complete);
-            if complete && !matches!(read, Ok(Ok(()))) && self.finish(false).is_ok() {
+            if complete && !matches!(read, Some(Ok(()))) && self.finish(false).is_ok() {
                 // Everything was said; how the connection ends does not matter.
                 continue;
             }
             let failure = match read {
-                Ok(Ok(())) => {
+                Some(Ok(())) => {
                     // Signs of life that say nothing do not count: some providers send them for ever.
                     if self.decoded > before {
                         deadline = Instant::now() + limit;
                     }
                     continue;
                 }
-                Ok(Err(failure)) => failure.into_error(self.provider.name()),
-                Err(_) => self.provider.too_slow("to go on with its answer", limit),
+                Some(Err(failure)) => failure.into_error(self.provider.name()),
+                None => self.provider.too_slow("to go on with its answer", limit),
             };
             if let Some(mut permit) = self.permit.take() {
                 permit.broke(&failure.to_string());
@@ -182,14 +203,23 @@ impl Pieces {
     }
 
     fn decode_one(&mut self, data: &str) -> Result<(), Failure> {
-        let chunk: Value = serde_json::from_str(data)
-            .map_err(|error| Failure::Passing(self.provider.nonsense(&error.to_string()), None))?;
-        if let Some(failure) = self.provider.failure_in(&chunk) {
-            return Err(failure);
-        }
+        let piece = match words_only(data) {
+            Some(words) => Piece::Words(words),
+            None => {
+                let chunk: Value = serde_json::from_str(data)
+                    .map_err(|error| Failure::Passing(self.provider.nonsense(&error.to_string()), None))?;
+                if let Some(failure) = self.provider.failure_in(&chunk) {
+                    return Err(failure);
+                }
+                Piece::Any(chunk)
+            }
+        };
         self.decoded += 1;
         if let Some(decoder) = &mut self.decoder {
-            let parts = decoder.push(&chunk);
+            let parts = match &piece {
+                Piece::Words(words) => decoder.push_words(words),
+                Piece::Any(chunk) => decoder.push(chunk),
+            };
             self.meter.count(&parts);
             self.ready.extend(parts);
             // The account is right whenever the reply is stopped.

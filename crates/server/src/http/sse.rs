@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, Response, header};
 use bytes::Bytes;
 use futures_util::stream::{Stream, StreamExt as _, unfold};
 use serde_json::Value;
+use tokio::time::Instant;
 
 /// So often something is sent while nothing happens, since clients and proxies take silence for an end.
 const HEARTBEAT: Duration = Duration::from_secs(5);
@@ -84,10 +85,14 @@ fn answer(headers: HeaderMap, kind: &'static str, body: Body) -> Response<Body> 
 }
 
 fn beating(pieces: Pieces, beat: &'static [u8]) -> Body {
-    let beating = unfold(pieces, move |mut pieces| async move {
-        match tokio::time::timeout(HEARTBEAT, pieces.next()).await {
-            Ok(piece) => piece.map(|piece| (piece, pieces)),
-            Err(_) => Some((Ok(Bytes::from_static(beat)), pieces)),
+    // One clock for the whole answer: setting it anew for every piece would cost more than the piece.
+    let clock = Box::pin(tokio::time::sleep(HEARTBEAT));
+    let beating = unfold((pieces, clock), move |(mut pieces, mut clock)| async move {
+        clock.as_mut().reset(Instant::now() + HEARTBEAT);
+        tokio::select! {
+            biased;
+            piece = pieces.next() => piece.map(|piece| (piece, (pieces, clock))),
+            () = clock.as_mut() => Some((Ok(Bytes::from_static(beat)), (pieces, clock))),
         }
     });
     Body::from_stream(beating)
