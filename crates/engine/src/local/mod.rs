@@ -27,6 +27,7 @@ use ibid_graph::{Host, Record};
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -42,9 +43,8 @@ use crate::store::{self, Lock, Readers, StoreError, Unwritten, Writer};
 use live::Live;
 use rest::Rest;
 
-/// With so many more runs in a commit, events wait as long again for the next one, up to so many times.
+/// So many runs in a commit of events are many.
 const CROWD: usize = 250;
-const MOST_DELAYS: u32 = 3;
 /// After so many commits of events, those that have moved into journals are dropped.
 const BETWEEN_TRIMS: u64 = 64;
 /// So many rows may be kept for the sake of one run.
@@ -175,12 +175,20 @@ impl LocalEngine {
 
     /// Writes events that no step takes along, a moment after they happened.
     async fn write_events(self) {
-        let mut together = 0;
+        let (mut together, mut began) = (0, Instant::now());
         for count in 1_u64.. {
             self.0.unwritten.some().await;
-            // The more runs tell something, the longer they wait for each other: a commit then costs less for each.
-            let longer = u32::try_from(together / CROWD).unwrap_or(u32::MAX).min(MOST_DELAYS - 1) + 1;
-            tokio::time::sleep(self.0.settings.event_delay * longer).await;
+            // Many runs wait longer for each other, since a commit then costs less for each; but the time that the last
+            // commit took is part of it.
+            let delay = self.0.settings.event_delay;
+            let crowded = together >= CROWD;
+            let due = if crowded {
+                (began + delay * 2).max(Instant::now() + delay / 4)
+            } else {
+                Instant::now() + delay
+            };
+            tokio::time::sleep_until(due).await;
+            began = Instant::now();
             let others = self.0.unwritten.take();
             together = others.len();
             if others.is_empty() {
