@@ -80,7 +80,7 @@ bench-knowledge data="../shared/data" most="1000000": fetch-test-models
     cargo xtask bench-knowledge {{data}} {{most}}
 
 # Measure the server under load beside the model itself and LangGraph's server: some five minutes once it is built
-bench-server documents="../shared/data/trade_compliance/hts/pdf/chapter": fetch-test-models
+bench-server documents="../shared/data/trade_compliance/hts/pdf/chapter/Chapter_94.pdf": fetch-test-models
     cargo xtask bench-server {{documents}}
 
 # The settings page, made from the code

@@ -241,5 +241,6 @@ const SERVER_METHOD: &str = "
 - *Turns per second*: 510 begun in every second, whatever became of those before; their model says ten tokens in one second.
 - *LangGraph's server*: `langgraph dev` with 512 jobs and one node that calls the model with langchain-openai; its store is in
   memory, where ours is on disk, and flushed. It looks for new turns twice in a second, so a turn of one second takes up to two.
-- *Start*: from the start of the process to an answer of `/readyz`, with four chapters of the tariff schedule in the store.
+- *Start*: from the start of the process to an answer of `/readyz`, with a chapter of the tariff schedule in the store
+  and an embedding model that runs here. What an idle server holds includes that model and the pages of the binary that were touched.
 ";
