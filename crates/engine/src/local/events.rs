@@ -99,17 +99,13 @@ impl Following {
             }
         }
         let (key, run, after) = (self.key, self.run, self.last);
-        let log = self.live.as_ref().map(|(log, _)| log.clone());
-        let read = move |connection: &_| loop {
-            let found = store::read_events(connection, key, run, after)?;
-            let Some(log) = log.as_ref().filter(|_| found.is_empty()) else { return Ok(found) };
-            let rows = log.loose_after(after);
-            let found = store::read_told(connection, run, after, &rows)?;
-            // What was loose a moment ago may have moved into the journal.
-            if rows.is_empty() || found.first().is_some_and(|event| event.seq == after + 1) {
-                return Ok(found);
-            }
-        };
+        let loose =
+            self.live.as_ref().map(|(log, _)| log.loose_after(after)).transpose()?.unwrap_or_default();
+        if loose.first().is_some_and(|event| event.seq == after + 1) {
+            self.take(loose);
+            return Ok(());
+        }
+        let read = move |connection: &_| store::read_events(connection, key, run, after);
         let found = self.engine.0.readers.read(read).await?;
         self.take(found);
         Ok(())

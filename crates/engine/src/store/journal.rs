@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use ibid_core::RunId;
 use ibid_graph::{Record, StepEvent};
-use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params};
 
 use super::file::StoreError;
@@ -74,15 +73,16 @@ pub(crate) fn read_events(
     let mut rows = statement.query(params![key, after, ROWS_AT_ONCE])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        let events = numbered(run, row.get(0)?, row.get_ref(1)?)?;
+        let list = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
+        let events = numbered(run, row.get(0)?, list)?;
         found.extend(events.into_iter().filter(|event| event.seq > after));
     }
     Ok(found)
 }
 
 /// A list of events of which the last has the number `last`.
-pub(super) fn numbered(run: RunId, last: u64, list: ValueRef<'_>) -> Result<Vec<Event>, StoreError> {
-    let events = parse(list.as_str().map_err(rusqlite::Error::from)?)?;
+pub(super) fn numbered(run: RunId, last: u64, list: &str) -> Result<Vec<Event>, StoreError> {
+    let events = parse(list)?;
     let first = last + 1 - events.len() as u64;
     Ok((first..).zip(events).map(|(seq, what)| Event { run, seq, what }).collect())
 }

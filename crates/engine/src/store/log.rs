@@ -11,14 +11,12 @@ use rusqlite::Connection;
 use tokio::sync::{Notify, watch};
 
 use super::file::StoreError;
-use super::journal::append;
+use super::journal::{append, numbered};
 use super::told;
 use crate::nouns::Event;
 
 /// How many events are kept at hand for listeners. Who is further behind reads the file.
 const AT_HAND: usize = 64;
-/// How many loose rows one look reads at most.
-const ROWS_AT_ONCE: usize = 128;
 /// From so many loose rows on, up to twice as many, they move into the journal.
 const MOST_LOOSE: i64 = 64;
 
@@ -66,6 +64,38 @@ pub(crate) struct RunLog {
     events: Mutex<Events>,
 }
 
+/// Events that stand in rows of `told` and not in the journal.
+#[derive(Default)]
+struct Loose {
+    rows: i64,
+    /// The first and the last of the rows.
+    first: i64,
+    newest: i64,
+    /// The number of the last event.
+    last: u64,
+    /// The events, as they are written.
+    text: String,
+}
+
+impl Loose {
+    fn add(&mut self, row: i64, last: u64, list: &str) {
+        let first = if self.rows == 0 { row } else { self.first };
+        *self = Self { rows: self.rows + 1, first, newest: row, last, text: std::mem::take(&mut self.text) };
+        told::join(&mut self.text, list);
+    }
+
+    /// Takes what another has after this.
+    fn append(&mut self, other: &mut Self) {
+        let other = std::mem::take(other);
+        if other.rows > 0 {
+            let first = if self.rows == 0 { other.first } else { self.first };
+            let text = std::mem::take(&mut self.text);
+            *self = Self { rows: self.rows + other.rows, first, text, ..other };
+            told::join(&mut self.text, &other.text);
+        }
+    }
+}
+
 #[derive(Default)]
 struct Events {
     /// The last events that are safe.
@@ -80,13 +110,10 @@ struct Events {
     last: Option<(Vec<StepEvent>, Option<Record>)>,
     /// Whether that stands in the transaction.
     last_written: bool,
-    /// What is safe and does not stand in the journal yet: the rows, each with the number of its last event.
-    loose: Vec<(i64, u64)>,
-    /// What stands there.
-    loose_text: String,
+    /// What is safe and does not stand in the journal yet.
+    loose: Loose,
     /// The same of the transaction under way.
-    loose_written: Vec<(i64, u64)>,
-    loose_written_text: String,
+    loose_written: Loose,
     /// Whether what is loose is to move into the journal with the next commit.
     gather: bool,
     /// Whether the transaction under way moves it.
@@ -117,18 +144,9 @@ impl Events {
         self.written = 0;
         self.last = None;
         self.last_written = false;
-        self.put_away();
-        self.loose_written.clear();
-        self.loose_written_text.clear();
-        self.gathered = false;
+        (self.loose, self.loose_written) = (Loose::default(), Loose::default());
+        (self.gather, self.gathered) = (false, false);
         self.ended = true;
-    }
-
-    /// Nothing is loose any more.
-    fn put_away(&mut self) {
-        self.loose.clear();
-        self.loose_text = String::new();
-        self.gather = false;
     }
 }
 
@@ -190,22 +208,28 @@ impl RunLog {
         events.pending.len() > events.written || events.gather
     }
 
-    /// The rows of what is loose after a number, the first of them if they are many.
-    pub(crate) fn loose_after(&self, number: u64) -> Vec<i64> {
+    /// What is loose after a number.
+    pub(crate) fn loose_after(&self, number: u64) -> Result<Vec<Event>, StoreError> {
         let events = self.events();
-        let from = events.loose.partition_point(|(_, last)| *last <= number);
-        events.loose[from..].iter().take(ROWS_AT_ONCE).map(|(row, _)| *row).collect()
+        if events.loose.last <= number {
+            return Ok(Vec::new());
+        }
+        let (last, list) = (events.loose.last, format!("[{}]", events.loose.text));
+        drop(events);
+        let loose = numbered(self.run, last, &list)?;
+        Ok(loose.into_iter().filter(|event| event.seq > number).collect())
     }
 
     /// The first row of what is loose.
     pub(crate) fn first_loose(&self) -> Option<i64> {
-        self.events().loose.first().map(|(row, _)| *row)
+        let events = self.events();
+        (events.loose.rows > 0).then_some(events.loose.first)
     }
 
     /// Moves what is loose into the journal with the next commit of events.
     pub(crate) fn gather(self: &Arc<Self>) {
         let mut events = self.events();
-        events.gather |= !events.loose.is_empty();
+        events.gather |= events.loose.rows > 0;
         let more = events.gather && !std::mem::replace(&mut events.listed, true);
         drop(events);
         if more {
@@ -236,12 +260,12 @@ impl RunLog {
         let number = events.safe + events.written as u64 + told.len() as u64;
         let list = told::list(&told)?;
         // Not all runs at the same moment.
-        let full = events.loose.len() as i64 >= MOST_LOOSE + self.key % MOST_LOOSE;
+        let full = events.loose.rows >= MOST_LOOSE + self.key % MOST_LOOSE;
         if events.last.is_some() || events.gather || full {
             let mut all = String::new();
             if !events.gathered {
-                all.clone_from(&events.loose_text);
-                told::join(&mut all, &events.loose_written_text);
+                all.clone_from(&events.loose.text);
+                told::join(&mut all, &events.loose_written.text);
             }
             told::join(&mut all, &list);
             if !append(connection, self.key, number, record, &format!("[{all}]"))? {
@@ -252,8 +276,7 @@ impl RunLog {
             events.gathered = true;
         } else {
             let row = told::add(connection, self.key, number, &list)?;
-            events.loose_written.push((row, number));
-            told::join(&mut events.loose_written_text, &list);
+            events.loose_written.add(row, number, &list);
         }
         events.written = events.pending.len();
         events.last_written = events.last.is_some();
@@ -269,13 +292,9 @@ impl RunLog {
         let last = events.last.take().map(|(told, _)| told).unwrap_or_default();
         events.last_written = false;
         events.loose.append(&mut events.loose_written);
-        told::join(&mut events.loose_text, &events.loose_written_text);
-        events.loose_written_text.clear();
-        if let Some((row, _)) = events.loose.last() {
-            self.unwritten.newest.fetch_max(*row, Ordering::Relaxed);
-        }
+        self.unwritten.newest.fetch_max(events.loose.newest, Ordering::Relaxed);
         if std::mem::take(&mut events.gathered) {
-            events.put_away();
+            (events.loose, events.gather) = (Loose::default(), false);
         }
         let tell = !matches!(last.last(), Some(StepEvent { kind: Kind::Finished, .. }));
         events.ended |= last.iter().any(|event| matches!(event.kind, Kind::Ended { .. }));
@@ -304,8 +323,7 @@ impl RunLog {
         events.written = 0;
         events.last = None;
         events.last_written = false;
-        events.loose_written.clear();
-        events.loose_written_text.clear();
+        events.loose_written = Loose::default();
         events.gathered = false;
         drop(events);
         self.list();

@@ -28,5 +28,5 @@ pub(crate) use spending::{spend, spent};
 pub(crate) use threads::*;
 #[cfg(test)]
 pub(crate) use told::gather_all;
-pub(crate) use told::{read_told, trim_told};
+pub(crate) use told::trim_told;
 pub(crate) use writer::{Batch, Writer};

@@ -1,13 +1,11 @@
 //! What was told since the last row of a journal: written to the end of one table by all runs, and moved into the journals
 //! with their next steps.
 
-use ibid_core::RunId;
 use ibid_graph::StepEvent;
 use rusqlite::{Connection, params};
 
 use super::file::StoreError;
-use super::journal::{append, last_number, numbered};
-use crate::nouns::Event;
+use super::journal::{append, last_number};
 
 /// Writes a list of events of a run, of which the last has the number `last`; returns the row.
 pub(super) fn add(connection: &Connection, run: i64, last: u64, events: &str) -> Result<i64, StoreError> {
@@ -28,24 +26,6 @@ pub(super) fn join(all: &mut String, list: &str) {
         all.push(',');
     }
     all.push_str(inside);
-}
-
-/// The events after a number that stand in some rows; those that have moved on are left out.
-pub(crate) fn read_told(
-    connection: &Connection,
-    run: RunId,
-    after: u64,
-    rows: &[i64],
-) -> Result<Vec<Event>, StoreError> {
-    let mut statement = connection.prepare_cached("SELECT last, events FROM told WHERE id = ?1")?;
-    let mut found = Vec::new();
-    for id in rows {
-        let mut rows = statement.query([id])?;
-        let Some(row) = rows.next()? else { continue };
-        let events = numbered(run, row.get(0)?, row.get_ref(1)?)?;
-        found.extend(events.into_iter().filter(|event| event.seq > after));
-    }
-    Ok(found)
 }
 
 /// Drops the rows before one.
