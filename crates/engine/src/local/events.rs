@@ -93,8 +93,6 @@ impl Following {
             }
             if log.is_discarded() {
                 // Deleted, with what was not at hand any more.
-                self.live = None;
-                self.over = true;
                 return Err(Error::UnknownRun(self.run));
             }
         }

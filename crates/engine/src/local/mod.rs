@@ -207,16 +207,21 @@ impl LocalEngine {
     /// Drops what was told and has moved into the journals. Runs in a commit, when no other is half told.
     fn trim(&self, connection: &rusqlite::Connection) -> Result<(), StoreError> {
         let newest = self.0.unwritten.newest();
-        let mut first = newest + 1;
+        let mut kept = None;
         for log in self.0.live.logs() {
-            let Some(loose) = log.first_loose() else { continue };
-            first = first.min(loose);
+            let Some(first) = log.first_loose() else { continue };
+            kept = Some(kept.map_or(first, |kept: i64| kept.min(first)));
             // One that takes long must not keep the others.
-            if newest - loose > MOST_TOLD {
+            if newest - first > MOST_TOLD {
                 log.gather();
             }
         }
-        store::trim_told(connection, first)
+        store::trim_told(connection, kept.unwrap_or(newest + 1))?;
+        if kept.is_none() {
+            // Where no row is left, SQLite counts from the beginning again.
+            self.0.unwritten.forget_newest();
+        }
+        Ok(())
     }
 }
 

@@ -45,6 +45,11 @@ impl Unwritten {
         self.newest.load(Ordering::Relaxed)
     }
 
+    /// What was told has been dropped, and rows are counted anew.
+    pub(crate) fn forget_newest(&self) {
+        self.newest.store(0, Ordering::Relaxed);
+    }
+
     /// Takes them all.
     pub(crate) fn take(&self) -> Vec<Arc<RunLog>> {
         let mut logs = std::mem::take(&mut *self.logs.lock().unwrap_or_else(PoisonError::into_inner));

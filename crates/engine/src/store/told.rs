@@ -34,9 +34,11 @@ pub(crate) fn trim_told(connection: &Connection, before: i64) -> Result<(), Stor
     Ok(())
 }
 
-/// Moves everything into the journals: what an earlier process told and did not come to move.
+/// Moves what is told of unfinished runs into their journals: what an earlier process did not come to move.
 pub(crate) fn gather_all(connection: &Connection) -> Result<(), StoreError> {
-    let mut statement = connection.prepare("SELECT run, last, events FROM told ORDER BY run, id")?;
+    let sql = "SELECT run, last, events FROM told WHERE run IN (SELECT key FROM runs WHERE ended_ms IS NULL)
+               ORDER BY run, id";
+    let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query([])?;
     let mut all: Vec<(i64, u64, String)> = Vec::new();
     while let Some(row) = rows.next()? {
