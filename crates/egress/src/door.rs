@@ -60,7 +60,6 @@ impl Egress {
             .dns_resolver(Arc::new(Guarded(rules.clone())))
             .redirect(redirects(rules.clone(), limits.redirects))
             .connect_timeout(limits.connect)
-            .read_timeout(limits.silence)
             .build()
             .map_err(|error| Error::Request(told(error)))?;
         Ok(Self { client, rules, limits })
@@ -77,7 +76,11 @@ impl Egress {
         let host = url.host_str().unwrap_or_default().to_owned();
         let began = Instant::now();
         let sending = self.client.request(parts.method, url).headers(parts.headers).body(body).send();
-        let answer = sending.await.map_err(|error| failure(&host, error, self.limits.silence));
+        let limit = self.limits.silence;
+        let answer = match tokio::time::timeout(limit, sending).await {
+            Ok(answer) => answer.map_err(|error| failure(&host, error)),
+            Err(_) => Err(Error::Slow { host: host.clone(), limit }),
+        };
         let elapsed_ms = began.elapsed().as_millis() as u64;
         match &answer {
             Ok(response) => tracing::debug!(host, status = response.status().as_u16(), elapsed_ms, "sent"),
@@ -87,7 +90,7 @@ impl Egress {
         if response.content_length().is_some_and(|length| length > self.limits.body_bytes) {
             return Err(Error::TooLarge { host, limit: self.limits.body_bytes });
         }
-        Ok(Response::new(host, response, self.limits.body_bytes, self.limits.silence))
+        Ok(Response::new(host, response, self.limits.body_bytes, limit))
     }
 }
 

@@ -85,7 +85,7 @@ pub(crate) struct PrivateAddress(pub(crate) String);
 pub(crate) struct RefusedRedirect(pub(crate) String);
 
 /// What the transport's error means here.
-pub(crate) fn failure(host: &str, error: reqwest::Error, silence: Duration) -> Error {
+pub(crate) fn failure(host: &str, error: reqwest::Error) -> Error {
     let host = host.to_owned();
     let mut cause = std::error::Error::source(&error);
     while let Some(inner) = cause {
@@ -94,13 +94,9 @@ pub(crate) fn failure(host: &str, error: reqwest::Error, silence: Duration) -> E
         }
         cause = inner.source();
     }
-    let (unreachable, slow) = (error.is_connect(), error.is_timeout());
+    let unreachable = error.is_connect();
     let reason = told(error);
-    match (unreachable, slow) {
-        (true, _) => Error::Unreachable { host, reason },
-        (false, true) => Error::Slow { host, limit: silence },
-        (false, false) => Error::Broken { host, reason },
-    }
+    if unreachable { Error::Unreachable { host, reason } } else { Error::Broken { host, reason } }
 }
 
 /// What went wrong underneath, without the address and without the layers between.

@@ -10,7 +10,7 @@ use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::{Stream, StreamExt, stream};
 use http::Request;
 use ibid_egress::{Egress, Error, Host, Limits, Rules};
 
@@ -33,6 +33,8 @@ async fn answer(State(port): State<u16>, uri: Uri) -> Response {
             Ok::<_, std::io::Error>(Bytes::from("xxxxxxxx"))
         }))),
         "/silent" => std::future::pending().await,
+        "/stalls" => Response::new(Body::from_stream(slow_words(1).chain(stream::pending()))),
+        "/trickles" => Response::new(Body::from_stream(slow_words(5))),
         "/to-name" => to(format!("http://localhost:{port}/")),
         "/to-address" => to("http://127.0.0.2:1/".to_owned()),
         "/to-file" => to("file:///etc/passwd".to_owned()),
@@ -40,6 +42,14 @@ async fn answer(State(port): State<u16>, uri: Uri) -> Response {
         "/here" => to("/".to_owned()),
         _ => Response::new(Body::from("hello")),
     }
+}
+
+/// A word every 100 ms.
+fn slow_words(count: usize) -> impl Stream<Item = std::io::Result<Bytes>> {
+    stream::iter(0..count).then(|_| async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        Ok(Bytes::from("word "))
+    })
 }
 
 fn limits() -> Limits {
@@ -97,10 +107,14 @@ async fn an_answer_has_a_limit_of_size_and_of_silence() {
         let error = get(only("127.0.0.1"), &format!("http://127.0.0.1:{port}/{path}")).await.unwrap_err();
         assert!(matches!(error, Error::TooLarge { limit: 1000, .. }), "{path}: {error}");
     }
-    let began = Instant::now();
-    let error = get(only("127.0.0.1"), &format!("http://127.0.0.1:{port}/silent")).await.unwrap_err();
-    assert!(matches!(error, Error::Slow { .. }), "{error}");
-    assert!(began.elapsed() < Duration::from_secs(2));
+    for path in ["silent", "stalls"] {
+        let began = Instant::now();
+        let error = get(only("127.0.0.1"), &format!("http://127.0.0.1:{port}/{path}")).await.unwrap_err();
+        assert!(matches!(error, Error::Slow { .. }), "{path}: {error}");
+        assert!(began.elapsed() < Duration::from_secs(2));
+    }
+    let words = get(only("127.0.0.1"), &format!("http://127.0.0.1:{port}/trickles")).await.unwrap();
+    assert_eq!(words, "word ".repeat(5), "whoever goes on speaking may take as long as it takes");
 }
 
 #[tokio::test]

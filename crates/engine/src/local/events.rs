@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -50,14 +51,15 @@ impl LocalEngine {
             tokio::time::sleep(Duration::from_millis(1)).await;
         };
         let ready = VecDeque::new();
-        let following =
-            Following { engine: self.clone(), run, key, last: after.min(LARGEST), ready, live, over: false };
+        let (engine, last) = (self.clone(), after.min(LARGEST));
+        // In a box, since it is handed from event to event.
+        let following = Box::new(Following { engine, run, key, last, ready, live, over: false });
         Ok(unfold(following, Following::next).boxed())
     }
 }
 
 impl Following {
-    async fn next(mut self) -> Option<(Result<Event, Error>, Self)> {
+    async fn next(mut self: Box<Self>) -> Option<(Result<Event, Error>, Box<Self>)> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 self.over = matches!(event.what.kind, Kind::Ended { .. });
@@ -72,7 +74,8 @@ impl Following {
             }
             if self.ready.is_empty() {
                 let (_, heard) = self.live.as_mut()?;
-                if self.engine.0.halt.run_until_cancelled(heard.changed()).await.is_none() {
+                // Whoever closes the engine says so first, and wakes those who wait then.
+                if self.engine.0.closed.load(Ordering::SeqCst) || heard.changed().await.is_err() {
                     self.over = true;
                     return Some((Err(StoreError::Closed.into()), self));
                 }

@@ -126,6 +126,7 @@ mod tests {
     use ibid_core::{RunId, Scope, Tenant, ThreadId};
     use ibid_graph::{EventSink, conformance};
     use rusqlite::Connection;
+    use tokio::time::Instant;
 
     use super::*;
     use crate::store::{
@@ -219,7 +220,7 @@ mod tests {
         tokio::spawn(async move {
             loop {
                 flushed.some().await;
-                let batch = Batch { others: flushed.take(), ..Batch::default() };
+                let batch = Batch { others: flushed.take(Instant::now()), ..Batch::default() };
                 flushing.write(batch, |_| Ok(())).await.unwrap();
             }
         });

@@ -17,6 +17,7 @@ mod turn;
 mod work;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -27,9 +28,8 @@ use ibid_graph::{Host, Record};
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 pub use assistants::{Assistant, Assistants, TurnProgram};
 pub use file::{Conversation, EngineFile, FileReport, Held};
@@ -43,7 +43,7 @@ use crate::store::{self, Lock, Readers, StoreError, Unwritten, Writer};
 use live::Live;
 use rest::Rest;
 
-/// So many runs in a commit of events are many.
+/// So many runs that wait for a commit are many.
 const CROWD: usize = 250;
 /// After so many commits of events, those that have moved into journals are dropped.
 const BETWEEN_TRIMS: u64 = 64;
@@ -87,8 +87,9 @@ struct Inner {
     readers: Readers,
     live: Live,
     unwritten: Arc<Unwritten>,
-    halt: CancellationToken,
-    tasks: TaskTracker,
+    closed: AtomicBool,
+    /// What is under way, until the engine is closed.
+    tasks: Mutex<Option<JoinSet<()>>>,
     runtime: Handle,
     /// One for each turn that may be worked on at once.
     places: Option<Arc<Semaphore>>,
@@ -116,8 +117,8 @@ impl LocalEngine {
             readers: Readers::new(path),
             live: Live::default(),
             unwritten: Arc::default(),
-            halt: CancellationToken::new(),
-            tasks: TaskTracker::new(),
+            closed: AtomicBool::new(false),
+            tasks: Mutex::new(Some(JoinSet::new())),
             runtime: Handle::current(),
             places,
             rest: Arc::default(),
@@ -134,9 +135,12 @@ impl LocalEngine {
     /// Ends at once, as a kill would: turns under way are left where they are, to be taken up by the next
     /// engine that opens the file. Returns when the file is free.
     pub async fn close(&self) {
-        self.0.halt.cancel();
-        self.0.tasks.close();
-        self.0.tasks.wait().await;
+        self.0.closed.store(true, Ordering::SeqCst);
+        self.0.live.logs().iter().for_each(|log| log.wake());
+        let tasks = self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut tasks) = tasks {
+            tasks.shutdown().await;
+        }
         self.0.readers.close();
         self.0.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -165,32 +169,28 @@ impl LocalEngine {
 
     /// Runs a task until it ends or the engine is closed.
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let halt = self.0.halt.clone();
-        let task = async move {
-            halt.run_until_cancelled(task).await;
-        };
+        let mut tasks = self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(tasks) = &mut *tasks else { return };
+        while tasks.try_join_next().is_some() {}
         // Also called from the writer's thread, which is not one of the runtime's.
-        self.0.tasks.spawn_on(task, &self.0.runtime);
+        tasks.spawn_on(task, &self.0.runtime);
     }
 
     /// Writes events that no step takes along, a moment after they happened.
     async fn write_events(self) {
-        let (mut together, mut began) = (0, Instant::now());
+        let delay = self.0.settings.event_delay;
+        let mut began = Instant::now();
         for count in 1_u64.. {
             self.0.unwritten.some().await;
-            // Many runs wait longer for each other, since a commit then costs less for each; but the time that the last
-            // commit took is part of it.
-            let delay = self.0.settings.event_delay;
-            let crowded = together >= CROWD;
-            let due = if crowded {
-                (began + delay * 2).max(Instant::now() + delay / 4)
-            } else {
-                Instant::now() + delay
-            };
-            tokio::time::sleep_until(due).await;
+            let Some((oldest, runs)) = self.0.unwritten.waiting() else { continue };
+            // Where there are many, each waits longer, since more of its words then go together; and they are written in
+            // turns, since to wake all their listeners at once would keep everybody else waiting.
+            let crowded = runs >= CROWD;
+            let wait = if crowded { delay * 2 } else { delay };
+            tokio::time::sleep_until((oldest + wait).max(began + delay / 4)).await;
             began = Instant::now();
-            let others = self.0.unwritten.take();
-            together = others.len();
+            let since = if crowded { began - wait } else { began };
+            let others = self.0.unwritten.take(since);
             if others.is_empty() {
                 continue;
             }

@@ -9,6 +9,7 @@ use ibid_core::RunId;
 use ibid_graph::{EventSink, Kind, Record, StepEvent};
 use rusqlite::Connection;
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 use super::file::StoreError;
 use super::journal::{append, numbered};
@@ -23,7 +24,8 @@ const MOST_LOOSE: i64 = 64;
 /// Runs with events that wait for a commit.
 #[derive(Default)]
 pub(crate) struct Unwritten {
-    logs: Mutex<Vec<Arc<RunLog>>>,
+    /// In the order in which they began to wait, with the moment.
+    logs: Mutex<VecDeque<(Instant, Arc<RunLog>)>>,
     some: Notify,
     /// The newest row of what was told that is safe.
     newest: AtomicI64,
@@ -31,7 +33,7 @@ pub(crate) struct Unwritten {
 
 impl Unwritten {
     fn add(&self, log: Arc<RunLog>) {
-        self.logs.lock().unwrap_or_else(PoisonError::into_inner).push(log);
+        self.logs().push_back((Instant::now(), log));
         self.some.notify_one();
     }
 
@@ -50,11 +52,27 @@ impl Unwritten {
         self.newest.store(0, Ordering::Relaxed);
     }
 
-    /// Takes them all.
-    pub(crate) fn take(&self) -> Vec<Arc<RunLog>> {
-        let mut logs = std::mem::take(&mut *self.logs.lock().unwrap_or_else(PoisonError::into_inner));
-        logs.retain(|log| log.unlist());
-        logs
+    /// Since when the first of them waits, and how many there are.
+    pub(crate) fn waiting(&self) -> Option<(Instant, usize)> {
+        let logs = self.logs();
+        logs.front().map(|(since, _)| (*since, logs.len()))
+    }
+
+    /// Takes those that have waited since a moment or longer.
+    pub(crate) fn take(&self, since: Instant) -> Vec<Arc<RunLog>> {
+        let mut logs = self.logs();
+        let due = logs.partition_point(|(began, _)| *began <= since);
+        let taken: Vec<_> = logs.drain(..due).map(|(_, log)| log).collect();
+        let more = !logs.is_empty();
+        drop(logs);
+        if more {
+            self.some.notify_one();
+        }
+        taken.into_iter().filter(|log| log.unlist()).collect()
+    }
+
+    fn logs(&self) -> MutexGuard<'_, VecDeque<(Instant, Arc<RunLog>)>> {
+        self.logs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -188,6 +206,11 @@ impl RunLog {
     pub(crate) fn discard(&self) {
         self.events().forget();
         self.discarded.store(true, Ordering::Relaxed);
+        self.wake();
+    }
+
+    /// Wakes those who listen, though nothing was told.
+    pub(crate) fn wake(&self) {
         self.safe.send_modify(|_| {});
     }
 
@@ -203,8 +226,11 @@ impl RunLog {
             return;
         }
         events.add(event);
+        let more = !std::mem::replace(&mut events.listed, true);
         drop(events);
-        self.list();
+        if more {
+            self.unwritten.add(self.clone());
+        }
     }
 
     fn unlist(&self) -> bool {

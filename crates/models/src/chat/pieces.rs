@@ -40,8 +40,8 @@ pub(super) struct Pieces {
     end: Option<(Finish, Usage)>,
     /// What went wrong, told after everything that came before it.
     failed: Option<ModelError>,
-    /// Tells when the model takes too long. One for the whole reply, since setting one up for each piece costs more than the
-    /// piece.
+    /// Tells when the model may have taken too long. One for the whole reply, set anew only when it rings, since to do so for
+    /// each piece costs more than the piece.
     clock: Option<Pin<Box<Sleep>>>,
 }
 
@@ -114,13 +114,19 @@ impl Pieces {
             self.decoder.as_ref()?;
             let before = self.decoded;
             let mut clock = self.clock.take().unwrap_or_else(|| Box::pin(sleep_until(deadline)));
-            clock.as_mut().reset(deadline);
             let read = tokio::select! {
                 biased;
                 read = self.read() => Some(read),
                 () = clock.as_mut() => None,
             };
+            let rang = read.is_none();
+            if rang {
+                clock.as_mut().reset(deadline);
+            }
             self.clock = Some(clock);
+            if rang && Instant::now() < deadline {
+                continue;
+            }
             let complete = self.decoder.as_ref().is_some_and(Decoder::is_complete);
             if complete && !matches!(read, Some(Ok(()))) && self.finish(false).is_ok() {
                 // Everything was said; how the connection ends does not matter.

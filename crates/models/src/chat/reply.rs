@@ -34,7 +34,8 @@ impl Reply {
     ) -> Result<ChatStream, ModelError> {
         let (request, tokens) = model.fitted(request)?;
         let pieces = model.begin(&request, tokens, has_fallback).await?;
-        let reply = Self {
+        // In a box, since it is handed from part to part.
+        let reply = Box::new(Self {
             model,
             request,
             pieces,
@@ -44,7 +45,7 @@ impl Reply {
             usage: Usage::default(),
             next: Vec::new(),
             over: false,
-        };
+        });
         Ok(stream::unfold(reply, |mut reply| async move { Some((reply.next().await?, reply)) }).boxed())
     }
 

@@ -24,10 +24,15 @@ impl Events {
     pub(super) fn push(&mut self, piece: &Bytes) -> Result<(), TooLong> {
         let mut rest = &piece[..];
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-            self.line.extend_from_slice(&rest[..end]);
-            rest = &rest[end + 1..];
-            let line = std::mem::take(&mut self.line);
-            self.end_of_line(&String::from_utf8_lossy(&line));
+            let (line, after) = (&rest[..end], &rest[end + 1..]);
+            rest = after;
+            if self.line.is_empty() {
+                self.end_of_line(line);
+            } else {
+                let mut whole = std::mem::take(&mut self.line);
+                whole.extend_from_slice(line);
+                self.end_of_line(&whole);
+            }
         }
         self.line.extend_from_slice(rest);
         if self.line.len() + self.data.len() > LONGEST { Err(TooLong) } else { Ok(()) }
@@ -36,8 +41,8 @@ impl Events {
     /// The body has ended; what is left is an event if it is one.
     pub(super) fn end(&mut self) {
         let line = std::mem::take(&mut self.line);
-        self.end_of_line(&String::from_utf8_lossy(&line));
-        self.end_of_line("");
+        self.end_of_line(&line);
+        self.end_of_line(b"");
     }
 
     /// The data of the next event.
@@ -45,17 +50,17 @@ impl Events {
         self.ready.pop_front()
     }
 
-    fn end_of_line(&mut self, line: &str) {
-        let line = line.strip_suffix('\r').unwrap_or(line);
+    fn end_of_line(&mut self, line: &[u8]) {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() {
             if !self.data.is_empty() {
                 self.ready.push_back(std::mem::take(&mut self.data));
             }
-        } else if let Some(data) = line.strip_prefix("data:") {
+        } else if let Some(data) = line.strip_prefix(b"data:") {
             if !self.data.is_empty() {
                 self.data.push('\n');
             }
-            self.data.push_str(data.strip_prefix(' ').unwrap_or(data));
+            self.data.push_str(&String::from_utf8_lossy(data.strip_prefix(b" ").unwrap_or(data)));
         }
     }
 }

@@ -85,14 +85,21 @@ fn answer(headers: HeaderMap, kind: &'static str, body: Body) -> Response<Body> 
 }
 
 fn beating(pieces: Pieces, beat: &'static [u8]) -> Body {
-    // One clock for the whole answer: setting it anew for every piece would cost more than the piece.
+    // One clock for the whole answer, set anew only when it rings: for every piece it would cost more than the piece.
     let clock = Box::pin(tokio::time::sleep(HEARTBEAT));
     let beating = unfold((pieces, clock), move |(mut pieces, mut clock)| async move {
-        clock.as_mut().reset(Instant::now() + HEARTBEAT);
-        tokio::select! {
-            biased;
-            piece = pieces.next() => piece.map(|piece| (piece, (pieces, clock))),
-            () = clock.as_mut() => Some((Ok(Bytes::from_static(beat)), (pieces, clock))),
+        let due = Instant::now() + HEARTBEAT;
+        loop {
+            tokio::select! {
+                biased;
+                piece = pieces.next() => return piece.map(|piece| (piece, (pieces, clock))),
+                () = clock.as_mut() => {}
+            }
+            let late = Instant::now() >= due;
+            clock.as_mut().reset(if late { Instant::now() + HEARTBEAT } else { due });
+            if late {
+                return Some((Ok(Bytes::from_static(beat)), (pieces, clock)));
+            }
         }
     });
     Body::from_stream(beating)

@@ -96,12 +96,13 @@ fn frames(following: Following) -> impl Stream<Item = Result<Frame, Closing>> + 
             Teller::LangGraph(Box::new(Translation::new(engine, scope, *thread, *run, modes.clone())))
         }
     };
-    let state = State { following, guard, events: None, teller, ready, over: false };
+    // In a box, since it is handed from frame to frame.
+    let state = Box::new(State { following, guard, events: None, teller, ready, over: false });
     unfold(state, State::next)
 }
 
 impl State {
-    async fn next(mut self) -> Option<(Result<Frame, Closing>, Self)> {
+    async fn next(mut self: Box<Self>) -> Option<(Result<Frame, Closing>, Box<Self>)> {
         loop {
             if let Some(frame) = self.ready.pop_front() {
                 return Some((Ok(frame), self));
