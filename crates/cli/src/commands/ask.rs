@@ -40,7 +40,7 @@ pub(super) fn run(config: &Config, ask: &Ask) -> anyhow::Result<ExitCode> {
         let run = engine.submit(&scope, turn).await?.run;
         let fields = ask.format.as_deref().is_some_and(|format| format != "text");
         let printer = Printer { engine: &engine, scope: &scope, json: ask.json, fields };
-        let heard = printer.follow(thread, run, 0).await;
+        let heard = printer.follow(thread, run, 0, None).await;
         engine.close().await;
         if !ask.json {
             eprintln!("\ngo on with: ibid ask --thread {thread} \"…\"");

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::ask::{answering, assistant_of};
 use super::talk::{Printer, Rest, cited};
+use super::typed::Typed;
 use super::{printable, runtime, scope};
 use crate::arguments::Chat;
 use crate::assistants::DEFAULT;
@@ -30,7 +31,7 @@ const HELP: &str = "\
 /export FILE      write the conversation down as Markdown
 /history          what was said so far
 /quit             end; `ibid chat --thread` goes on
-Ctrl-C stops an answer and keeps what there is.";
+/stop or Ctrl-C stops an answer and keeps what there is.";
 
 /// Talks until whoever sits there has enough.
 pub(super) fn run(config: &Config, chat: &Chat) -> anyhow::Result<ExitCode> {
@@ -49,18 +50,33 @@ pub(super) fn run(config: &Config, chat: &Chat) -> anyhow::Result<ExitCode> {
         eprintln!("{}", printable(&greeting));
     }
     eprintln!("/help tells what else can be typed.");
-    let mut talk = Talk { engine: &engine, scope, thread, assistant, mode: None, format: None, asked: None };
+    let mut talk = Talk {
+        engine: &engine,
+        scope,
+        thread,
+        assistant,
+        mode: None,
+        format: None,
+        asked: None,
+        typed: Typed::default(),
+    };
     runtime.block_on(talk.take_up())?;
     let history = config.data.join("chat-history");
     let mut editor = DefaultEditor::new()?;
     // Missing is fine: it is made at the end.
     let _ = editor.load_history(&history);
     loop {
-        let line = match editor.readline(if talk.asked.is_some() { "? " } else { "> " }) {
-            Ok(line) => line.trim().to_owned(),
-            Err(ReadlineError::Interrupted) => continue,
-            Err(ReadlineError::Eof) => break,
-            Err(error) => return Err(error.into()),
+        let prompt = if talk.asked.is_some() { "? " } else { "> " };
+        let line = if let Some(line) = talk.typed.take() {
+            eprintln!("{prompt}{}", printable(&line));
+            line
+        } else {
+            match editor.readline(prompt) {
+                Ok(line) => line.trim().to_owned(),
+                Err(ReadlineError::Interrupted) => continue,
+                Err(ReadlineError::Eof) => break,
+                Err(error) => return Err(error.into()),
+            }
         };
         if line.is_empty() {
             continue;
@@ -88,6 +104,8 @@ struct Talk<'a> {
     format: Option<String>,
     /// A run that waits for an answer, and the last event that was heard of it.
     asked: Option<(RunId, u64)>,
+    /// What was typed while an answer came.
+    typed: Typed,
 }
 
 impl Talk<'_> {
@@ -95,6 +113,7 @@ impl Talk<'_> {
         let (command, rest) = line.split_once(' ').unwrap_or((line, ""));
         match command {
             "/help" => eprintln!("{HELP}"),
+            "/stop" => eprintln!("nothing is being answered"),
             "/sources" => self.sources().await?,
             "/history" => self.history(&mut std::io::stdout().lock()).await?,
             "/export" => self.export(rest).await?,
@@ -143,7 +162,9 @@ impl Talk<'_> {
         };
         let fields = self.format.as_deref().is_some_and(|format| format != "text");
         let printer = Printer { engine: self.engine, scope: &self.scope, json: false, fields };
-        if let (Rest::Asked(question), last) = printer.follow(self.thread, run, after).await? {
+        if let (Rest::Asked(question), last) =
+            printer.follow(self.thread, run, after, Some(&mut self.typed)).await?
+        {
             self.ask(&question, run, last)?;
         }
         Ok(())
@@ -161,6 +182,9 @@ impl Talk<'_> {
         let last = said.iter().rev().find(|message| message.role == Role::Assistant);
         let last = last.context("nothing was answered yet")?;
         let list = |name: &str| last.extra.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
+        if list("citations").is_empty() && list("sources").is_empty() {
+            eprintln!("the last answer rests on no source");
+        }
         for citation in list("citations") {
             writeln!(std::io::stdout(), "{}", cited(&citation))?;
         }

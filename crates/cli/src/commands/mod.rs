@@ -16,6 +16,7 @@ mod search;
 mod serve;
 mod talk;
 mod threads;
+mod typed;
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::process::ExitCode;

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::markdown::Styled;
 use super::printable;
+use super::typed::Typed;
 
 /// Tells what goes on in a run: the answer on standard output as it is written, what goes on meanwhile on standard error.
 pub(super) struct Printer<'a> {
@@ -37,6 +38,7 @@ impl Printer<'_> {
         thread: ThreadId,
         run: RunId,
         after: u64,
+        mut typed: Option<&mut Typed>,
     ) -> anyhow::Result<(Rest, u64)> {
         let mut events = self.engine.events(self.scope, run, after).await?;
         let mut last = after;
@@ -44,7 +46,7 @@ impl Printer<'_> {
         loop {
             let event = tokio::select! {
                 event = events.next() => event,
-                _ = tokio::signal::ctrl_c() => {
+                () = stop_wanted(typed.as_deref_mut()) => {
                     eprintln!("\nstopping; what there is will be kept");
                     self.engine.stop(self.scope, run, Stop::Keep).await?;
                     continue;
@@ -133,6 +135,20 @@ impl Printer<'_> {
             writeln!(out, "! {}", printable(warning["text"].as_str().unwrap_or_default()))?;
         }
         Ok(Some(message))
+    }
+}
+
+/// Waits until somebody wants the answer to stop.
+async fn stop_wanted(typed: Option<&mut Typed>) {
+    let typed = async {
+        match typed {
+            Some(typed) => typed.stop().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        () = typed => {}
     }
 }
 

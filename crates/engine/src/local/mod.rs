@@ -187,7 +187,7 @@ impl LocalEngine {
             // turns, since to wake all their listeners at once would keep everybody else waiting.
             let crowded = runs >= CROWD;
             let wait = if crowded { delay * 2 } else { delay };
-            tokio::time::sleep_until((oldest + wait).max(began + delay / 4)).await;
+            tokio::time::sleep_until((oldest + wait).max(began + delay / 2)).await;
             began = Instant::now();
             let since = if crowded { began - wait } else { began };
             let others = self.0.unwritten.take(since);
