@@ -27,7 +27,7 @@ impl Typed {
                 }
             }
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 
