@@ -1,6 +1,7 @@
 //! Telling a run in the terminal.
 
 use std::io::{IsTerminal, Write};
+use std::pin::pin;
 
 use anyhow::bail;
 use futures_util::StreamExt;
@@ -38,15 +39,18 @@ impl Printer<'_> {
         thread: ThreadId,
         run: RunId,
         after: u64,
-        mut typed: Option<&mut Typed>,
+        typed: Option<&mut Typed>,
     ) -> anyhow::Result<(Rest, u64)> {
         let mut events = self.engine.events(self.scope, run, after).await?;
         let mut last = after;
         let mut told = Told::default();
+        let mut stopped = false;
+        let mut stop_wanted = pin!(stop_wanted(typed));
         loop {
             let event = tokio::select! {
                 event = events.next() => event,
-                () = stop_wanted(typed.as_deref_mut()) => {
+                () = &mut stop_wanted, if !stopped => {
+                    stopped = true;
                     eprintln!("\nstopping; what there is will be kept");
                     self.engine.stop(self.scope, run, Stop::Keep).await?;
                     continue;
