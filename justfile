@@ -12,9 +12,18 @@ ibid *arguments:
 verify:
     bash .ci/run
 
-# All tests
+# Build the page, which then becomes part of the binary: types from the API, checks, one folder of files
+page:
+    cd web && npm ci --no-audit --no-fund --loglevel=error && npm run --silent check && npm run --silent build
+
+# All tests of the server and the library
 test *arguments:
     cargo test --workspace {{arguments}}
+
+# The page in a browser, against a real server: `just test-web -g "killed"` for one of them
+test-web *arguments: fetch-test-models page
+    cargo test --workspace --all-features --no-run --quiet
+    cd web && npx playwright test {{arguments}}
 
 # Bring the real models that the tests use, once: 1.9 GB
 fetch-test-models:

@@ -20,7 +20,6 @@ pub struct Definition {
     /// Questions that show what it can do.
     pub examples: Vec<String>,
     /// The sets of documents that it answers from; empty means all that whoever asks may see.
-    #[schemars(with = "Vec<String>")]
     pub corpora: Vec<Corpus>,
     /// The ways in which it can answer; the first one unless asked otherwise.
     pub modes: Vec<Mode>,

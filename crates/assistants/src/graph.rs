@@ -10,6 +10,7 @@ use std::time::Duration;
 use ibid_core::{Message, TurnInput};
 use ibid_graph::{BuildError, Context, END, Graph, NodeError, Program, RetryPolicy, START};
 
+use crate::basis;
 use crate::definition::{Definition, GraphKind};
 use crate::kit::{Kit, Ports};
 use crate::prompts::Prompts;
@@ -33,7 +34,7 @@ pub fn program(
 ) -> Result<Arc<dyn Program<TurnInput, Vec<Message>>>, BuildError> {
     let kit = Arc::new(Kit { definition, prompts, ports });
     let graph = build(name, &kit)?;
-    Ok(graph.program(move |input: TurnInput| Turn::begin(&kit.definition, input), Turn::messages))
+    Ok(graph.program(move |input: TurnInput| Turn::begin(&kit.definition, input), basis::messages))
 }
 
 fn build(name: &str, kit: &Arc<Kit>) -> Result<Graph<Turn>, BuildError> {

@@ -4,6 +4,7 @@
 //! and tools, what an engine runs: from the history of a thread and a new message to an answer with citations, each
 //! looked up in the page that it names.
 
+mod basis;
 pub mod definition;
 mod folder;
 mod format;
@@ -19,6 +20,7 @@ mod steps;
 pub mod tools;
 mod turn;
 
+pub use basis::Basis;
 pub use definition::Definition;
 pub use folder::{Assistant, FILE, InvalidAssistant, PROMPTS_FOLDER};
 pub use format::{Cited, Confidence, Draft, Format, SCHEMA_VERSION, Written};
@@ -27,4 +29,4 @@ pub use kit::Ports;
 pub use language::Language;
 pub use prompts::{Declared, PROMPTS, PromptError, Prompts};
 pub use shipped::{SHIPPED, Shipped};
-pub use source::{Origin, Source};
+pub use source::{Listed, Origin, Source};

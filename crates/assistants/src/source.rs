@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use ibid_core::evidence::Passage;
 use regex::Regex;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 /// Something that an answer may cite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,6 +31,30 @@ pub enum Origin {
         /// What it gave back.
         text: String,
     },
+}
+
+/// A source as it is listed, without its text.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Source")]
+pub struct Listed {
+    /// Its number in the turn, from 1.
+    number: u32,
+    /// Which document; for what a tool gave back, the name of the tool.
+    document_id: String,
+    /// Its type, or `tool`.
+    document_type: String,
+    /// The title of the document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    /// The page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<u32>,
+    /// The headings over it, from the highest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    section: Option<Vec<String>>,
+    /// How well it fits the question; greater is better.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<f32>,
 }
 
 impl Source {
@@ -73,21 +97,28 @@ impl Source {
         format!("<beginning document=\"{title}\">\n{}\n</beginning>", harmless(self.text()))
     }
 
-    /// As a page is told of it, without its text.
-    pub fn told(&self) -> Value {
+    /// As it is listed, without its text.
+    pub fn listed(&self) -> Listed {
+        let number = self.number;
         match &self.origin {
-            Origin::Passage(passage) => json!({
-                "number": self.number,
-                "document_id": passage.document,
-                "document_type": passage.kind,
-                "title": passage.title,
-                "page": passage.page,
-                "section": passage.path,
-                "score": passage.score,
-            }),
-            Origin::Tool { tool, .. } => {
-                json!({ "number": self.number, "document_id": tool, "document_type": "tool" })
-            }
+            Origin::Passage(passage) => Listed {
+                number,
+                document_id: passage.document.to_string(),
+                document_type: passage.kind.clone(),
+                title: Some(passage.title.clone()),
+                page: Some(passage.page),
+                section: Some(passage.path.clone()),
+                score: Some(passage.score),
+            },
+            Origin::Tool { tool: name, .. } => Listed {
+                number,
+                document_id: name.clone(),
+                document_type: "tool".to_owned(),
+                title: None,
+                page: None,
+                section: None,
+                score: None,
+            },
         }
     }
 }

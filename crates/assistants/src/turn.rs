@@ -4,8 +4,9 @@ use ibid_core::evidence::{DocumentId, DocumentName, Passage};
 use ibid_core::model::Usage;
 use ibid_core::{Message, Role, Scope, TurnInput};
 use ibid_graph::{Begin, State};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::definition::{Definition, GraphKind, Intent};
 use crate::format::{Draft, Format};
@@ -35,7 +36,7 @@ pub(crate) struct Asked {
 }
 
 /// Where the router sends a turn, and why.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Route {
     /// What is wanted; none if a model must say.
     pub(crate) intent: Option<Wanted>,
@@ -47,7 +48,7 @@ pub(crate) struct Route {
 }
 
 /// What a person wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Wanted {
     /// To talk.
@@ -59,7 +60,7 @@ pub(crate) enum Wanted {
 }
 
 /// What told the router what is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Tier {
     /// The person.
@@ -84,7 +85,7 @@ pub(crate) struct SearchFor {
 }
 
 /// A step of a plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct PlanStep {
     /// Its number, from 1.
     pub(crate) number: u32,
@@ -293,44 +294,6 @@ impl Turn {
             .chain([self.asked.text.as_str()])
             .collect::<Vec<_>>()
             .join("\n")
-    }
-
-    /// What the turn says: the answer, or as much of it as there is.
-    pub(crate) fn messages(&self) -> Vec<Message> {
-        let Some(answer) = &self.answer else {
-            let draft = self.draft.as_ref().filter(|_| !self.asked.only_checked);
-            let written = draft.map(|draft| draft.read().answer).filter(|text| !text.is_empty());
-            let partial = |text| {
-                let mut message = Message::assistant(text);
-                message.extra.insert("partial".to_owned(), true.into());
-                message
-            };
-            return written.map(partial).into_iter().collect();
-        };
-        let mut message = Message::assistant(&answer.text);
-        let mut put = |name: &str, value: Value| drop(message.extra.insert(name.to_owned(), value));
-        put("format", json!(self.asked.format));
-        if let Some(structured) = &answer.structured {
-            put("structured", structured.clone());
-        }
-        put("citations", json!(answer.checked.citations));
-        put("warnings", json!(answer.checked.warnings));
-        put("sources", self.sources.iter().map(Source::told).collect());
-        put("searched", json!(self.searched));
-        if answer.unanswered {
-            put("unanswered", true.into());
-        }
-        if answer.withheld {
-            put("withheld", true.into());
-        }
-        if let Some(route) = &self.route {
-            put("route", json!(route));
-        }
-        if !self.plan.is_empty() {
-            put("plan", json!(self.plan));
-        }
-        put("usage", json!(self.spent.usage));
-        vec![message]
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct Library<'a> {
     config: &'a Config,
     pub(crate) parts: Parts<'a>,
     pub(crate) store: Arc<Store>,
-    embedder: Arc<dyn Embedder>,
+    pub(crate) embedder: Arc<dyn Embedder>,
 }
 
 impl<'a> Library<'a> {

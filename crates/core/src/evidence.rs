@@ -1,13 +1,15 @@
 //! What documents say to a question, and the port through which it is asked.
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Corpus, Scope};
 
 /// Names a document: the same tenant, corpus and key always give the same name.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct DocumentId(pub String);
 
 impl std::fmt::Display for DocumentId {
@@ -17,7 +19,7 @@ impl std::fmt::Display for DocumentId {
 }
 
 /// A part of a page, in points from its upper left corner, and the part of a text that stands there.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Place {
     /// Left, top, right, bottom.
     pub sides: [f32; 4],
@@ -27,7 +29,7 @@ pub struct Place {
 }
 
 /// A piece of a document that may answer a question.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Passage {
     /// Which document it is from.
     pub document: DocumentId,
@@ -104,7 +106,7 @@ pub struct Evidence {
 }
 
 /// A document by its names, as a person may call it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DocumentName {
     /// Which document.
     pub id: DocumentId,

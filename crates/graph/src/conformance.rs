@@ -206,7 +206,8 @@ async fn steps_run_one_after_the_other(journals: &dyn Journals) {
     assert_eq!(ending.expect("it runs"), Ending::Finished);
     assert_eq!(notes, ["a", "b", "c", "d"]);
     let told = witness.told(|events| events.len() >= 8).await;
-    let told: Vec<_> = told.iter().map(|event| (event.step, event.kind == Kind::Finished)).collect();
+    let told: Vec<_> =
+        told.iter().map(|event| (event.step, matches!(event.kind, Kind::Finished { .. }))).collect();
     let expected: Vec<_> = (1..=4).flat_map(|step| [(step, false), (step, true)]).collect();
     assert_eq!(told, expected, "a step must have finished before the next begins");
 }

@@ -63,7 +63,11 @@ pub enum Kind {
         after_ms: u64,
     },
     /// The step is written down. It will not run again.
-    Finished,
+    Finished {
+        /// How long it took, with all its attempts.
+        #[serde(default)]
+        milliseconds: u64,
+    },
     /// The run waits for a person.
     Asked {
         /// What is asked.

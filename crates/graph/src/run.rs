@@ -81,7 +81,7 @@ pub async fn run_unsettled<O>(
                     attempts: 1,
                     error: Terminal::new(error.to_string()).into(),
                 })?;
-                let given = async { Ok(Performed { change, attempt: 1 }) };
+                let given = async { Ok(Performed { change, attempt: 1, milliseconds: 0 }) };
                 let taken = journal.step(&step, Box::new(|_| given.boxed())).await?;
                 take(course, taken, &step, journal, host)?;
             }
@@ -98,9 +98,13 @@ fn take<O>(
 ) -> Result<(), RunError> {
     match taken {
         Taken::Recorded(record) => course.replay(&record)?,
-        Taken::Performed(Performed { change, attempt }) => {
+        Taken::Performed(Performed { change, attempt, milliseconds }) => {
             if !journal.tells_finished() {
-                host.sink.emit(StepEvent { step: step.number, attempt, kind: Kind::Finished });
+                host.sink.emit(StepEvent {
+                    step: step.number,
+                    attempt,
+                    kind: Kind::Finished { milliseconds },
+                });
             }
             course.apply(change)?;
         }

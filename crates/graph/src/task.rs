@@ -3,7 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -38,6 +38,8 @@ pub struct Performed {
     pub change: Change,
     /// Which attempt succeeded, from 1.
     pub attempt: u32,
+    /// How long it took, with all attempts.
+    pub milliseconds: u64,
 }
 
 /// The work of one step, ready to be attempted.
@@ -60,13 +62,17 @@ impl Task {
     /// Fails when the node fails for good, has used up its attempts, or was stopped and gave nothing back.
     pub async fn perform(self, host: Host, attempts: Attempts) -> Result<Performed, StepError> {
         let mut tried = 0;
+        let began = Instant::now();
         loop {
             tried += 1;
             let attempt = attempts.next();
             let context = Context::new(self.step.clone(), attempt, &host);
             context.emit(Kind::Started { node: self.step.node.clone() });
             let error = match self.attempt(context.clone(), &host).await {
-                Some(Ok(change)) => return Ok(Performed { change, attempt }),
+                Some(Ok(change)) => {
+                    let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+                    return Ok(Performed { change, attempt, milliseconds });
+                }
                 Some(Err(error)) => error,
                 None => return Err(StepError::Stopped),
             };

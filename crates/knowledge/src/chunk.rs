@@ -2,6 +2,7 @@
 
 use ibid_core::evidence::Place;
 use ibid_reading::page::{Block, Line, Page, Rect, Row, Table, shortened};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use text_splitter::{ChunkConfig, TextSplitter};
 
@@ -11,7 +12,7 @@ const LONGEST_NAME: usize = 160;
 const MOST_NAMES: usize = 40;
 
 /// How long chunks are.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct ChunkSize {
     /// The most characters of a chunk. A row of a table that is longer stays whole.
     pub characters: usize,

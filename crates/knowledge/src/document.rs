@@ -1,18 +1,22 @@
 //! The ledger: what was read of each document, page by page.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use ibid_core::evidence::DocumentId;
 use ibid_core::{Corpus, Label, Tenant};
 use ibid_reading::page::{Block, Page};
-use serde::{Deserialize, Serialize};
+use schemars::JsonSchema;
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::ChunkSize;
 
-/// A document and what is known of it.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct Document {
+/// A document and what is known of it, with a record of each page, or only their [`Tally`].
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct Document<P = Vec<PageRecord>> {
     /// Its name.
     pub id: DocumentId,
     /// Whose it is.
@@ -54,12 +58,13 @@ pub struct Document {
     /// When it last changed, in milliseconds since 1970.
     pub changed: u64,
     /// Its pages.
-    pub pages: Vec<PageRecord>,
+    pub pages: P,
 }
 
 /// Where a document stands.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "DocumentStatus")]
 pub enum Status {
     /// It is being loaded. What was there before it can be searched until it is ready.
     Loading,
@@ -87,7 +92,7 @@ impl Status {
 }
 
 /// What was read of one page.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct PageRecord {
     /// Its number, from 1.
     pub number: u32,
@@ -129,6 +134,55 @@ impl PageRecord {
     }
 }
 
+/// How many pages a document has, and how they were read. It is read from the records of the pages.
+#[derive(Clone, Debug, Default, JsonSchema, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// How many pages.
+    pub count: u32,
+    /// How many of them are left out of the search.
+    pub skipped: u32,
+    /// How many were read in which way: text, table, scanned, empty or garbled.
+    pub kinds: BTreeMap<String, u32>,
+}
+
+impl<'de> Deserialize<'de> for Tally {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        /// As much of a page's record as is counted.
+        #[derive(Deserialize)]
+        struct Counted<'a> {
+            #[serde(borrow)]
+            kind: Cow<'a, str>,
+            #[serde(default)]
+            skipped: Option<IgnoredAny>,
+        }
+
+        struct Pages;
+
+        impl<'de> Visitor<'de> for Pages {
+            type Value = Tally;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("records of pages")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut pages: A) -> Result<Tally, A::Error> {
+                let mut tally = Tally::default();
+                while let Some(page) = pages.next_element::<Counted<'_>>()? {
+                    tally.count += 1;
+                    tally.skipped += u32::from(page.skipped.is_some());
+                    match tally.kinds.get_mut(page.kind.as_ref()) {
+                        Some(count) => *count += 1,
+                        None => drop(tally.kinds.insert(page.kind.into_owned(), 1)),
+                    }
+                }
+                Ok(tally)
+            }
+        }
+
+        deserializer.deserialize_seq(Pages)
+    }
+}
+
 /// The name of the document with a key in a corpus.
 pub fn document_id(tenant: &Tenant, corpus: &Corpus, key: &str) -> DocumentId {
     let hash = Sha256::digest(format!("{tenant}\n{corpus}\n{key}").as_bytes());
@@ -138,4 +192,18 @@ pub fn document_id(tenant: &Tenant, corpus: &Corpus, key: &str) -> DocumentId {
 /// The SHA-256 of some bytes, as it is written.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_counted_without_being_kept() {
+        let records = r#"[{"number":1,"kind":"text","characters":9,"remarks":["a"]},
+            {"number":2,"kind":"text","skipped":"index","characters":0},{"number":3,"kind":"table","characters":5}]"#;
+        let tally: Tally = serde_json::from_str(records).unwrap();
+        assert_eq!((tally.count, tally.skipped), (3, 1));
+        assert_eq!(tally.kinds, BTreeMap::from([("table".to_owned(), 1), ("text".to_owned(), 2)]));
+    }
 }

@@ -16,7 +16,7 @@ mod store;
 mod terms;
 
 pub use chunk::{Chunk, ChunkSize};
-pub use document::{Document, PageRecord, Status, document_id};
+pub use document::{Document, PageRecord, Status, Tally, document_id};
 pub use error::Error;
 pub use fuse::Weight;
 pub use ingest::{Download, Ingestion, Job, Outcome, Settings, Summary};

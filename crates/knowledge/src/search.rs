@@ -253,7 +253,7 @@ impl Index for Search {
     }
 
     async fn documents(&self, scope: &Scope, most: usize) -> Result<Vec<DocumentName>, EvidenceError> {
-        let documents = self.store.documents(scope).await.map_err(told)?;
+        let documents = self.store.listed(scope).await.map_err(told)?;
         let ready = documents.into_iter().filter(|document| document.status == Status::Ready);
         let mut named: Vec<DocumentName> = ready
             .map(|document| DocumentName {

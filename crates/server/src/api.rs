@@ -16,7 +16,7 @@ pub(crate) struct Api {
     schemas: SchemaGenerator,
 }
 
-/// The schema of a body, once there is a place for what it refers to.
+/// The schema of a body, asked or answered, once there is a place for what it refers to.
 type Body = Box<dyn Fn(&mut SchemaGenerator) -> Schema>;
 
 /// What is told of an operation.
@@ -24,6 +24,7 @@ pub(crate) struct About {
     summary: &'static str,
     tag: &'static str,
     body: Option<Body>,
+    gives: Option<Body>,
     files: bool,
     query: Vec<(&'static str, &'static str)>,
     answer: Answer,
@@ -39,7 +40,7 @@ enum Answer {
 
 /// Something that can be done, in a few words, under a heading.
 pub(crate) fn about(tag: &'static str, summary: &'static str) -> About {
-    About { summary, tag, body: None, files: false, query: Vec::new(), answer: Answer::Json }
+    About { summary, tag, body: None, gives: None, files: false, query: Vec::new(), answer: Answer::Json }
 }
 
 impl About {
@@ -53,6 +54,12 @@ impl About {
     pub(crate) fn takes_files<T: JsonSchema>(mut self) -> Self {
         self.files = true;
         self.takes::<T>()
+    }
+
+    /// It answers with this in JSON.
+    pub(crate) fn gives<T: JsonSchema>(mut self) -> Self {
+        self.gives = Some(Box::new(|schemas| schemas.subschema_for::<T>()));
+        self
     }
 
     /// It takes this after the question mark.
@@ -88,7 +95,8 @@ impl About {
         }));
         let answer = match self.answer {
             Answer::Json => {
-                json!({ "2XX": { "description": "done", "content": { "application/json": { "schema": {} } } } })
+                let schema = self.gives.as_ref().map_or_else(Schema::default, |gives| gives(schemas));
+                json!({ "2XX": { "description": "done", "content": { "application/json": { "schema": schema } } } })
             }
             Answer::Events => json!({ "200": {
                 "description": "server-sent events",

@@ -9,6 +9,8 @@ use ibid_assistants::Definition;
 use ibid_core::tool::Tool;
 use ibid_engine::Engine;
 use ibid_graph::Shape;
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
@@ -36,16 +38,86 @@ pub struct Parts {
     pub library: Library,
     /// Who may ask.
     pub access: Access,
-    /// What must work for the server to be ready.
+    /// What is looked at to see whether the server can work.
     pub checks: Vec<Check>,
+    /// What it is set up with.
+    pub facts: Facts,
 }
 
 /// Looks whether a part works.
 pub struct Check {
     /// What it is called.
     pub name: String,
-    /// Looks, and says what is wrong.
-    pub look: Box<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>,
+    /// Whether the server is not ready without it.
+    pub vital: bool,
+    /// Looks.
+    pub look: Box<dyn Fn() -> BoxFuture<'static, Finding> + Send + Sync>,
+}
+
+/// What came of looking at a part.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Finding {
+    /// It works.
+    Fine {
+        /// What is there.
+        what: String,
+    },
+    /// It is not there, and can be done without.
+    Missing {
+        /// What that means.
+        what: String,
+    },
+    /// It does not work.
+    Wrong {
+        /// What happened.
+        what: String,
+        /// What helps.
+        help: String,
+    },
+}
+
+impl Finding {
+    /// It works, and this is there.
+    pub fn fine(what: impl Into<String>) -> Self {
+        Self::Fine { what: what.into() }
+    }
+
+    /// It is not there.
+    pub fn missing(what: impl Into<String>) -> Self {
+        Self::Missing { what: what.into() }
+    }
+
+    /// It does not work, and this helps.
+    pub fn wrong(what: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::Wrong { what: what.into(), help: help.into() }
+    }
+}
+
+/// What a server is set up with, as it is shown to those who use it: nothing secret.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub struct Facts {
+    /// The models that may answer.
+    pub models: Vec<Model>,
+    /// What is limited, by the names of the settings.
+    pub limits: BTreeMap<String, String>,
+}
+
+/// A model that may answer.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Model {
+    /// What it is called here.
+    pub name: String,
+    /// Who has it.
+    pub provider: String,
+    /// What it is called there.
+    pub model: String,
+    /// How many tokens it can read and write in one call.
+    pub context: usize,
+    /// What a million tokens that it reads cost, if that is known.
+    pub input_price: Option<f64>,
+    /// What a million tokens that it writes cost, if that is known.
+    pub output_price: Option<f64>,
 }
 
 /// What every handler has at hand. Cheap to clone.
@@ -86,9 +158,14 @@ impl App {
         &self.0.readiness
     }
 
-    /// What must work for the server to be ready.
+    /// What is looked at to see whether the server can work.
     pub(crate) fn checks(&self) -> &[Check] {
         &self.0.parts.checks
+    }
+
+    /// What it is set up with.
+    pub(crate) fn facts(&self) -> &Facts {
+        &self.0.parts.facts
     }
 
     /// Who can answer, by name.

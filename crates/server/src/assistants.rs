@@ -4,9 +4,11 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, Response};
 use axum::response::IntoResponse as _;
+use ibid_assistants::Format;
+use ibid_core::Corpus;
 use ibid_graph::{END, START, Shape, ShapeKind};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::api::{Api, about};
@@ -17,12 +19,16 @@ use crate::threads::Select;
 /// The routes.
 pub(crate) fn routes(api: Api) -> Api {
     let on = |summary| about("Assistants", summary);
-    api.post("/assistants/search", search, on("List those who can answer").takes::<Search>())
-        .post("/assistants/count", count, on("Count those who can answer").takes::<Search>())
-        .get("/assistants/{assistant}", one, on("One that can answer"))
-        .get("/assistants/{assistant}/graph", graph, on("Its graph, as nodes and edges"))
-        .get("/assistants/{assistant}/schemas", schemas, on("What it takes and gives, as JSON schemas"))
-        .get("/assistants/{assistant}/subgraphs", subgraphs, on("The graphs within its graph"))
+    api.post(
+        "/assistants/search",
+        search,
+        on("List those who can answer").takes::<Search>().gives::<Vec<Told<'_>>>(),
+    )
+    .post("/assistants/count", count, on("Count those who can answer").takes::<Search>().gives::<usize>())
+    .get("/assistants/{assistant}", one, on("One that can answer").gives::<Told<'_>>())
+    .get("/assistants/{assistant}/graph", graph, on("Its graph, as nodes and edges").gives::<Drawn>())
+    .get("/assistants/{assistant}/schemas", schemas, on("What it takes and gives, as JSON schemas"))
+    .get("/assistants/{assistant}/subgraphs", subgraphs, on("The graphs within its graph"))
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -56,8 +62,12 @@ async fn search(
     let select = Select::of(asked.select.as_deref().unwrap_or_default());
     let (skip, limit) = (asked.offset.unwrap_or(0), asked.limit.unwrap_or(10).max(1));
     let fitting: Vec<_> = app.assistants().iter().filter(|(name, offer)| asked.fits(name, offer)).collect();
-    let page: Vec<Value> =
-        fitting.iter().skip(skip).take(limit).map(|(name, offer)| select.keep(told(name, offer))).collect();
+    let page: Vec<Value> = fitting
+        .iter()
+        .skip(skip)
+        .take(limit)
+        .map(|(name, offer)| select.keep(json!(told(name, offer))))
+        .collect();
     let next = skip + page.len();
     let mut response = axum::Json(page).into_response();
     response.headers_mut().insert("x-pagination-total", HeaderValue::from(fitting.len()));
@@ -76,14 +86,14 @@ async fn one(
     _: Caller,
     Path(name): Path<String>,
 ) -> Result<axum::Json<Value>, Problem> {
-    Ok(axum::Json(told(&name, app.assistant(&name)?)))
+    Ok(axum::Json(json!(told(&name, app.assistant(&name)?))))
 }
 
 async fn graph(
     State(app): State<App>,
     _: Caller,
     Path(name): Path<String>,
-) -> Result<axum::Json<Value>, Problem> {
+) -> Result<axum::Json<Drawn>, Problem> {
     Ok(axum::Json(drawn(&app.assistant(&name)?.shape)))
 }
 
@@ -126,40 +136,107 @@ async fn schemas(
     })))
 }
 
-fn told(name: &str, offer: &Offer) -> Value {
-    let definition = &offer.definition;
-    let title = if definition.title.is_empty() { name } else { &definition.title };
-    let modes: Vec<&str> = definition.modes.iter().map(|mode| mode.name.as_str()).collect();
-    json!({
-        "assistant_id": name,
-        "graph_id": name,
-        "name": title,
-        "description": definition.description,
-        "config": {},
-        "context": {},
-        "metadata": {
-            "created_by": "system",
-            "greeting": definition.greeting,
-            "examples": definition.examples,
-            "modes": modes,
-            "formats": definition.formats,
-            "corpora": definition.corpora,
-            "tools": offer.tools.iter().map(|tool| tool.spec().name.clone()).collect::<Vec<_>>(),
-        },
-        "version": offer.shape.declared_version.max(1),
-        "created_at": "1970-01-01T00:00:00Z",
-        "updated_at": "1970-01-01T00:00:00Z",
-    })
+/// An assistant as LangGraph's clients know it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Assistant")]
+struct Told<'a> {
+    assistant_id: &'a str,
+    graph_id: &'a str,
+    name: &'a str,
+    description: &'a str,
+    config: Map<String, Value>,
+    context: Map<String, Value>,
+    metadata: Metadata<'a>,
+    version: u32,
+    created_at: &'static str,
+    updated_at: &'static str,
 }
 
-fn drawn(shape: &Shape) -> Value {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AssistantMetadata")]
+struct Metadata<'a> {
+    created_by: &'static str,
+    /// What it says first.
+    greeting: &'a str,
+    /// Questions that show what it can do.
+    examples: &'a [String],
+    /// The ways in which it can answer; the first one unless asked otherwise.
+    modes: Vec<&'a str>,
+    /// The forms in which it can answer; the first one unless asked otherwise.
+    formats: &'a [Format],
+    /// The sets of documents that it answers from; empty means all.
+    corpora: &'a [Corpus],
+    tools: Vec<String>,
+}
+
+fn told<'a>(name: &'a str, offer: &'a Offer) -> Told<'a> {
+    let definition = &offer.definition;
+    Told {
+        assistant_id: name,
+        graph_id: name,
+        name: if definition.title.is_empty() { name } else { &definition.title },
+        description: &definition.description,
+        config: Map::new(),
+        context: Map::new(),
+        metadata: Metadata {
+            created_by: "system",
+            greeting: &definition.greeting,
+            examples: &definition.examples,
+            modes: definition.modes.iter().map(|mode| mode.name.as_str()).collect(),
+            formats: &definition.formats,
+            corpora: &definition.corpora,
+            tools: offer.tools.iter().map(|tool| tool.spec().name.clone()).collect(),
+        },
+        version: offer.shape.declared_version.max(1),
+        created_at: "1970-01-01T00:00:00Z",
+        updated_at: "1970-01-01T00:00:00Z",
+    }
+}
+
+/// A graph as it can be drawn.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Graph")]
+struct Drawn {
+    nodes: Vec<DrawnNode>,
+    edges: Vec<DrawnEdge>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "GraphNode")]
+struct DrawnNode {
+    id: String,
+    /// schema for where it begins and ends, runnable for what works, question for what asks, graph for one of its own.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    data: NodeData,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "GraphNodeData")]
+struct NodeData {
+    name: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "GraphEdge")]
+struct DrawnEdge {
+    source: String,
+    target: String,
+    /// Whether it is decided in the turn if it is taken.
+    conditional: bool,
+}
+
+fn drawn(shape: &Shape) -> Drawn {
     let end = |name: &str| match name {
         START => "__start__".to_owned(),
         END => "__end__".to_owned(),
         other => other.to_owned(),
     };
-    let node =
-        |name: &str, kind: &str| json!({ "id": end(name), "type": kind, "data": { "name": end(name) } });
+    let node = |name: &str, kind: &'static str| DrawnNode {
+        id: end(name),
+        kind,
+        data: NodeData { name: end(name) },
+    };
     let mut nodes = vec![node(START, "schema")];
     for inner in &shape.nodes {
         let kind = match inner.kind {
@@ -170,8 +247,10 @@ fn drawn(shape: &Shape) -> Value {
         nodes.push(node(&inner.name, kind));
     }
     nodes.push(node(END, "schema"));
-    let edges = shape.edges.iter().map(
-        |edge| json!({ "source": end(&edge.from), "target": end(&edge.to), "conditional": edge.conditional }),
-    );
-    json!({ "nodes": nodes, "edges": edges.collect::<Vec<_>>() })
+    let edges = shape.edges.iter().map(|edge| DrawnEdge {
+        source: end(&edge.from),
+        target: end(&edge.to),
+        conditional: edge.conditional,
+    });
+    Drawn { nodes, edges: edges.collect() }
 }

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use crate::api::{Api, about};
-use crate::app::App;
+use crate::app::{App, Check, Finding};
 
 /// So long what was found holds.
 const FRESH: Duration = Duration::from_secs(5);
@@ -36,27 +36,31 @@ async fn ready(State(app): State<App>) -> (StatusCode, axum::Json<Value>) {
     {
         return (status(*sound), axum::Json(told.clone()));
     }
-    let checks = app.checks().iter().map(|check| async move {
-        let passed = tokio::time::timeout(PATIENCE, (check.look)()).await;
-        let found =
-            passed.unwrap_or_else(|_| Err(format!("it does not answer within {} s", PATIENCE.as_secs())));
-        (check.name.clone(), found)
-    });
-    let found = futures_util::future::join_all(checks).await;
-    let sound = found.iter().all(|(_, found)| found.is_ok());
+    let found = examine(app.checks().iter().filter(|check| check.vital)).await;
+    let sound = !found.iter().any(|(_, found)| matches!(found, Finding::Wrong { .. }));
     let told: Map<String, Value> = found
         .into_iter()
         .map(|(name, found)| match found {
-            Ok(()) => (name, json!({ "ready": true })),
-            Err(why) => {
-                tracing::warn!(part = name, why, "a part is not ready");
-                (name, json!({ "ready": false }))
+            Finding::Wrong { what, .. } => {
+                tracing::warn!(part = name, what, "a part is not ready");
+                (name.to_owned(), json!({ "ready": false }))
             }
+            _ => (name.to_owned(), json!({ "ready": true })),
         })
         .collect();
     let told = json!({ "ready": sound, "parts": told });
     *last = Some((Instant::now(), sound, told.clone()));
     (status(sound), axum::Json(told))
+}
+
+/// Looks at several parts at once.
+pub(crate) async fn examine<'a>(checks: impl Iterator<Item = &'a Check>) -> Vec<(&'a str, Finding)> {
+    let checks = checks.map(|check| async move {
+        let looked = tokio::time::timeout(PATIENCE, (check.look)()).await;
+        let late = format!("it does not answer within {} s", PATIENCE.as_secs());
+        (check.name.as_str(), looked.unwrap_or_else(|_| Finding::wrong(late, "see whether it is overloaded")))
+    });
+    futures_util::future::join_all(checks).await
 }
 
 fn status(sound: bool) -> StatusCode {

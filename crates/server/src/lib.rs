@@ -16,7 +16,9 @@ mod library;
 mod mcp;
 mod messages;
 mod openai;
+mod page;
 mod runs;
+mod status;
 mod stream;
 mod threads;
 
@@ -25,7 +27,7 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use access::{Access, Claims, Issuer, Key};
-pub use app::{Check, Offer, Parts};
+pub use app::{Check, Facts, Finding, Model, Offer, Parts};
 pub use connections::serve;
 pub use library::{Library, Treated, Upkeep};
 
@@ -43,11 +45,13 @@ pub fn router(parts: Parts) -> Router {
         .and(runs::routes)
         .and(documents::routes)
         .and(openai::routes)
+        .and(status::routes)
         .into_parts();
     let guarded = guarded.merge(mcp::routes(&app)).layer(from_fn_with_state(app.clone(), http::authenticate));
     Router::new()
         .merge(open)
         .merge(docs::routes(api::document([described, health])))
+        .merge(page::routes())
         .merge(guarded)
         .fallback(async || Problem::not_found("there is nothing at this address; /docs shows what there is"))
         .method_not_allowed_fallback(async || Problem::not_allowed())

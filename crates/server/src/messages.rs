@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use ibid_assistants::Basis;
 use ibid_core::{Message, Role, Scope, ThreadId};
 use ibid_engine::{Engine, MessageWindow, Run, Said};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::http::Problem;
@@ -48,28 +51,51 @@ pub(crate) async fn answer_of(
     Ok(said.into_iter().rev().find(own))
 }
 
+/// A message as LangGraph's clients know it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Message")]
+pub(crate) struct Told {
+    /// Who said it: human, ai, tool or system.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    content: String,
+    id: String,
+    /// Ours: where it stands in the conversation, from 0.
+    position: u64,
+    name: Option<String>,
+    /// What an answer rests on; empty for what people say.
+    #[schemars(with = "Option<Basis>")]
+    additional_kwargs: Map<String, Value>,
+    response_metadata: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_calls: Option<Vec<Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    invalid_tool_calls: Option<Vec<Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage_metadata: Option<Value>,
+}
+
 /// As it is told. What an answer rests on stands in `additional_kwargs`.
-pub(crate) fn told(said: &Said) -> Value {
+pub(crate) fn told(said: &Said) -> Told {
     let mut extra = said.message.extra.clone();
     extra.shift_remove("id");
-    let mut told = json!({
-        "type": kind(said.message.role),
-        "content": said.message.text,
-        "id": id_of(said),
-        "name": null,
-        "additional_kwargs": extra,
-        "response_metadata": {},
-    });
-    if said.message.role == Role::Assistant {
-        told["tool_calls"] = json!([]);
-        told["invalid_tool_calls"] = json!([]);
-        told["usage_metadata"] = usage(said.message.extra.get("usage"));
+    let by_assistant = said.message.role == Role::Assistant;
+    Told {
+        kind: kind(said.message.role),
+        content: said.message.text.clone(),
+        id: id_of(said),
+        position: said.position,
+        name: None,
+        additional_kwargs: extra,
+        response_metadata: Map::new(),
+        tool_calls: by_assistant.then(Vec::new),
+        invalid_tool_calls: by_assistant.then(Vec::new),
+        usage_metadata: by_assistant.then(|| usage(said.message.extra.get("usage"))),
     }
-    told
 }
 
 /// By which clients know a message again: what they called it themselves, or the run that said it.
-fn id_of(said: &Said) -> String {
+pub(crate) fn id_of(said: &Said) -> String {
     if let Some(Value::String(id)) = said.message.extra.get("id") {
         return id.clone();
     }
@@ -101,6 +127,15 @@ pub(crate) fn usage(usage: Option<&Value>) -> Value {
         "input_token_details": { "cache_read": count("cached_tokens") },
         "output_token_details": {},
     })
+}
+
+/// Messages that join without a turn of their own: those without a name get one, since no run can name them all.
+pub(crate) fn joining(mut messages: Vec<Message>) -> Vec<Message> {
+    for message in &mut messages {
+        let named = message.extra.entry("id");
+        named.or_insert_with(|| uuid::Uuid::now_v7().simple().to_string().into());
+    }
+    messages
 }
 
 /// The messages of an input: `{"messages": […]}`, a list, one message, or a text.

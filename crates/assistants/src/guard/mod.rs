@@ -40,7 +40,7 @@ pub enum Policy {
 }
 
 /// A citation as it is handed out.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Citation {
     /// The number of the source, as it stands in the answer.
     pub source: u32,
@@ -127,7 +127,7 @@ pub async fn check(
             let (source, quote) = (cited.source, cited.quote.trim());
             let english = format!("source {source} does not say: {quote}");
             let spanish = format!("la fuente {source} no dice: {quote}");
-            warnings.push(Warning::new(WarningKind::QuoteNotFound, language, english, spanish));
+            warnings.push(Warning::new(WarningKind::QuoteNotFound, language, english, spanish).about(quote));
         }
         citations.push(citation);
     }
@@ -145,7 +145,8 @@ pub async fn check(
             None => {
                 let english = format!("no source that is cited says: {quote}");
                 let spanish = format!("ninguna fuente citada dice: {quote}");
-                warnings.push(Warning::new(WarningKind::QuoteNotFound, language, english, spanish));
+                warnings
+                    .push(Warning::new(WarningKind::QuoteNotFound, language, english, spanish).about(quote));
                 citations.extend(pages.missed(sources, quote, of.first()));
                 let missed = of.first().map(|one| one.source);
                 citations.retain(|other| {
@@ -422,7 +423,7 @@ fn unborne_values(
         let (only, solo) = if asked { (", only in the question", ", solo en la pregunta") } else { ("", "") };
         let english = format!("{written} is in no source that is cited{only}");
         let spanish = format!("{written} no está en ninguna fuente citada{solo}");
-        warnings.push(Warning::new(WarningKind::ValueNotFound, language, english, spanish));
+        warnings.push(Warning::new(WarningKind::ValueNotFound, language, english, spanish).about(written));
         missing.push(value);
     }
     warnings

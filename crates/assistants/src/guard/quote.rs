@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bare::Bare;
@@ -10,7 +11,7 @@ use super::fuzzy::fuzzily;
 use super::rows::{Row, in_rows};
 
 /// How a quotation was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Found {
     /// The same words in the same order; in a table, in cells of one row.

@@ -1,20 +1,24 @@
 //! What the guard finds, in words, in the language of whoever asks.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::language::Language;
 
 /// Something that the guard found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
     /// What kind of thing.
     pub kind: WarningKind,
     /// In words.
     pub text: String,
+    /// The words of the answer that it is about, if it is about some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
 }
 
 /// Kinds of warnings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WarningKind {
     /// A source is cited that there is not. The citation is taken out.
@@ -40,6 +44,12 @@ impl Warning {
             Language::English => english,
             Language::Spanish => spanish,
         };
-        Self { kind, text }
+        Self { kind, text, about: None }
+    }
+
+    /// The same, about some words of the answer.
+    pub(crate) fn about(mut self, words: impl Into<String>) -> Self {
+        self.about = Some(words.into());
+        self
     }
 }

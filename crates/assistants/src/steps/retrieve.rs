@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::try_join_all;
 use ibid_core::evidence::Question;
 use ibid_graph::{Context, NodeError};
-use serde_json::{Value, json};
+use serde_json::json;
 use tracing::Instrument;
 
 use crate::kit::{Kit, not_searched};
@@ -42,7 +42,7 @@ pub(crate) async fn retrieve(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -
     let passages: Vec<_> = ranks.cloned().collect();
     let mut sources = turn.sources.clone();
     take(&mut sources, passages.clone());
-    context.data("sources", sources.iter().map(Source::told).collect::<Value>());
+    context.data("sources", json!(sources.iter().map(Source::listed).collect::<Vec<_>>()));
     let searched: Vec<String> =
         searches.into_iter().filter_map(|search| search.phrasings.into_iter().next()).collect();
     context.data("searched", json!(searched));

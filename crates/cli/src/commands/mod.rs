@@ -6,6 +6,7 @@ mod chat;
 mod config;
 mod doctor;
 mod documents;
+mod examine;
 mod fsck;
 mod graph;
 mod ingest;

@@ -6,19 +6,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use futures_util::future::BoxFuture;
 use ibid_assistants::Definition;
-use ibid_core::evidence::DocumentId;
 use ibid_core::tool::Tool;
 use ibid_core::{Corpus, Scope};
 use ibid_egress::{Egress, Host, Limits, Rules};
-use ibid_engine::{Assistant, Engine, LocalEngine, LocalSettings, ThreadFilter};
-use ibid_server::{Access, Check, Claims, Issuer, Key, Offer, Parts};
+use ibid_engine::{Assistant, LocalEngine, LocalSettings};
+use ibid_server::{Access, Claims, Issuer, Key, Offer, Parts};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+use super::examine;
 use super::ingest::{CORPUS, PROGRAM};
 use super::{caller, runtime, scope};
 use crate::arguments::Serve;
@@ -60,13 +59,14 @@ pub(super) fn run(config: &Config, serve: &Serve) -> anyhow::Result<ExitCode> {
             eprintln!("no model is configured; {model} of {provider} was found and answers");
         }
         say(&lineup, &format!("http://{}", listener.local_addr()?));
-        let checks = checks(&engine, &loads.engine, &library);
+        let checks = examine::checks(config, &engine, &loads.engine, &library)?;
         let router = ibid_server::router(Parts {
             engine: Arc::new(engine.clone()),
             library: loads.library,
             assistants: offers(lineup),
             access,
             checks,
+            facts: examine::facts(config, &library),
         });
         let stop = CancellationToken::new();
         let serving = tokio::spawn(ibid_server::serve(listener, router, stop.clone().cancelled_owned()));
@@ -115,44 +115,6 @@ async fn loads(config: &Config, library: &Library<'_>, lineup: &Lineup) -> anyho
         upkeep: Arc::default(),
     };
     Ok(Loads { library, engine })
-}
-
-/// What must work for the server to be ready.
-fn checks(turns: &LocalEngine, loads: &LocalEngine, library: &Library<'_>) -> Vec<Check> {
-    let engine = |name: &str, engine: &LocalEngine| {
-        let engine = engine.clone();
-        check(name, move || {
-            let engine = engine.clone();
-            async move { engine.count_threads(&scope(), ThreadFilter::default()).await.map(drop) }
-        })
-    };
-    let store = library.store.clone();
-    let store = check("store", move || {
-        let store = store.clone();
-        async move { store.document(&scope(), &DocumentId(String::new())).await.map(drop) }
-    });
-    let models = library.parts.providers().map(|provider| {
-        let provider = provider.clone();
-        check(&format!("models of {}", provider.name()), move || {
-            let provider = provider.clone();
-            async move { provider.models().await.map(drop) }
-        })
-    });
-    [engine("turns", turns), engine("loads", loads), store].into_iter().chain(models).collect()
-}
-
-fn check<F, E>(name: &str, look: impl Fn() -> F + Send + Sync + 'static) -> Check
-where
-    F: Future<Output = Result<(), E>> + Send + 'static,
-    E: std::error::Error,
-{
-    let look = move || {
-        let looking = look();
-        let looked: BoxFuture<'static, Result<(), String>> =
-            Box::pin(async move { looking.await.map_err(|error| error.to_string()) });
-        looked
-    };
-    Check { name: name.to_owned(), look: Box::new(look) }
 }
 
 /// Waits until somebody wants the server to end: with Ctrl-C, or as systems end their services.

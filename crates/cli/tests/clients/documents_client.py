@@ -46,7 +46,7 @@ assert events(f"/documents/{name}/events", after=middle) == told[middle:]
 
 listed = client.get("/documents", params={"corpus": "trade"}).json()
 assert [one["id"] for one in listed["documents"]] == [name] and listed["total"] == 1, listed
-assert listed["documents"][0]["pages"] == 2 and listed["documents"][0]["kind"] == "hts_schedule"
+assert listed["documents"][0]["pages"]["count"] == 2 and listed["documents"][0]["kind"] == "hts_schedule"
 assert client.get("/documents", params={"search": "nothing"}).json()["total"] == 0
 ledger = client.get(f"/documents/{name}").json()
 assert [page["kind"] for page in ledger["pages"]] == ["table", "table"], ledger

@@ -1,6 +1,7 @@
 //! What comes from a chat model, piece by piece or as a whole.
 
 use futures_util::StreamExt;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ChatStream, ModelError, ToolCall};
@@ -48,7 +49,7 @@ pub enum Finish {
 }
 
 /// What a call took, in tokens.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// Tokens that the model read.
     pub input_tokens: u64,

@@ -28,15 +28,22 @@ async fn a_turn_is_answered_and_tells_every_step(subject: &dyn Subject) {
     assert_eq!(play.conversation().await, ["hello", "heard hello after 0"]);
     let told = |step, attempt, kind| StepEvent { step, attempt, kind };
     let started = |node: &str| Kind::Started { node: node.into() };
-    let events: Vec<StepEvent> = play.events(run, 0).await.into_iter().map(|event| event.what).collect();
+    let mut events: Vec<StepEvent> = play.events(run, 0).await.into_iter().map(|event| event.what).collect();
+    // How long a step took is nobody's promise.
+    for event in &mut events {
+        if let Kind::Finished { milliseconds } = &mut event.kind {
+            *milliseconds = 0;
+        }
+    }
+    let finished = || Kind::Finished { milliseconds: 0 };
     let expected = [
         told(1, 1, started("hear")),
-        told(1, 1, Kind::Finished),
+        told(1, 1, finished()),
         told(2, 1, started("think")),
         told(2, 1, Kind::Token { text: "hello".into() }),
-        told(2, 1, Kind::Finished),
+        told(2, 1, finished()),
         told(3, 1, started("close")),
-        told(3, 1, Kind::Finished),
+        told(3, 1, finished()),
         told(0, 0, Kind::Ended { status: "done".into(), error: None }),
     ];
     assert_eq!(events, expected);

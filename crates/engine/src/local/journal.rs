@@ -78,7 +78,8 @@ impl Journal for LocalJournal {
         let performed = perform(Attempts::after(made)).await?;
         let record = Record::of(step, &performed.change)
             .map_err(|error| StepError::Record { node: step.node.to_string(), error })?;
-        let finished = StepEvent { step: step.number, attempt: performed.attempt, kind: Kind::Finished };
+        let kind = Kind::Finished { milliseconds: performed.milliseconds };
+        let finished = StepEvent { step: step.number, attempt: performed.attempt, kind };
         self.unsettled = Some(Unsettled { record, finished });
         if self.rest.is_asked() {
             self.settle().await?;

@@ -327,7 +327,7 @@ impl RunLog {
         if std::mem::take(&mut events.gathered) {
             (events.loose, events.gather) = (Loose::default(), false);
         }
-        let tell = !matches!(last.last(), Some(StepEvent { kind: Kind::Finished, .. }));
+        let tell = !matches!(last.last(), Some(StepEvent { kind: Kind::Finished { .. }, .. }));
         events.ended |= last.iter().any(|event| matches!(event.kind, Kind::Ended { .. }));
         let held = events.pending.drain(..std::mem::take(&mut events.written)).chain(last);
         for what in held {

@@ -220,7 +220,7 @@ async fn check_events(engine: &LocalEngine, run: RunId) {
     assert_eq!(ended, 1, "a turn must end exactly once");
     let finished: Vec<(u32, u32)> = events
         .iter()
-        .filter(|event| event.what.kind == Kind::Finished)
+        .filter(|event| matches!(event.what.kind, Kind::Finished { .. }))
         .map(|event| (event.what.step, event.what.attempt))
         .collect();
     assert_eq!(finished.iter().map(|(step, _)| *step).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);

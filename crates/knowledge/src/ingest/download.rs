@@ -51,9 +51,9 @@ impl Download {
                     attempt += 1;
                 }
                 Err((why, _)) => {
-                    return Err(Error::Document(format!(
-                        "{url} could not be fetched after {attempt} attempts: {why}"
-                    )));
+                    let tried =
+                        if attempt > 1 { format!(" after {attempt} attempts") } else { String::new() };
+                    return Err(Error::Document(format!("{url} could not be fetched{tried}: {why}")));
                 }
             }
         }
@@ -64,8 +64,13 @@ impl Download {
         let request = Request::get(url)
             .body(Bytes::new())
             .map_err(|error| (format!("this is no URL ({error})"), false))?;
-        let response =
-            self.egress.send(request).await.map_err(|error| (error.to_string(), error.may_pass()))?;
+        let response = self.egress.send(request).await.map_err(|error| {
+            let help = match &error {
+                ibid_egress::Error::Refused { .. } => "; `ingest.hosts` names those that may be reached",
+                _ => "",
+            };
+            (format!("{error}{help}"), error.may_pass())
+        })?;
         match response.status() {
             StatusCode::OK => response.bytes().await.map_err(|error| (error.to_string(), error.may_pass())),
             status => {

@@ -9,7 +9,7 @@ use ibid_core::evidence::DocumentId;
 
 use super::{Store, filter, rows};
 use crate::Error;
-use crate::document::Status;
+use crate::document::{Document, Status};
 
 /// What was looked at, and what was found.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -150,7 +150,7 @@ impl Store {
         &self,
         report: &mut Report,
         repair: bool,
-        document: &crate::Document,
+        document: &Document,
         what: &str,
     ) -> Result<(), Error> {
         if repair {
@@ -222,7 +222,8 @@ impl Store {
     pub async fn content(&self, scope: &Scope) -> Result<Vec<String>, Error> {
         let mut lines = Vec::new();
         let Some(seen) = filter::of_scope(scope) else { return Ok(lines) };
-        for mut document in self.ledger(Some(seen.clone())).await? {
+        let documents: Vec<Document> = self.ledger(Some(seen.clone())).await?;
+        for mut document in documents {
             (document.changed, document.milliseconds) = (0, 0);
             lines.push(serde_json::to_string(&document).map_err(|error| Error::Damaged(error.to_string()))?);
         }

@@ -19,6 +19,7 @@ use futures_util::TryStreamExt;
 use ibid_core::Scope;
 use ibid_core::evidence::DocumentId;
 use lance::dataset::Dataset;
+use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 
@@ -30,7 +31,7 @@ use self::table::Table;
 pub use self::upkeep::Kept;
 use crate::Error;
 use crate::chunk::Chunk;
-use crate::document::{Document, Status};
+use crate::document::{Document, Status, Tally};
 
 /// Where the table of chunks says which model made its vectors.
 const EMBEDDER: &str = "ibid.embedder";
@@ -192,6 +193,18 @@ impl Store {
     /// # Errors
     /// Fails when the store cannot be read.
     pub async fn documents(&self, scope: &Scope) -> Result<Vec<Document>, Error> {
+        self.sorted(scope).await
+    }
+
+    /// The same with a tally of their pages only, which is much less where there are many.
+    ///
+    /// # Errors
+    /// Fails when the store cannot be read.
+    pub async fn listed(&self, scope: &Scope) -> Result<Vec<Document<Tally>>, Error> {
+        self.sorted(scope).await
+    }
+
+    async fn sorted<P: DeserializeOwned>(&self, scope: &Scope) -> Result<Vec<Document<P>>, Error> {
         let Some(filter) = filter::of_scope(scope) else { return Ok(Vec::new()) };
         let mut documents = self.ledger(Some(filter)).await?;
         documents.sort_by(|a, b| (&a.corpus, &a.source, &a.key).cmp(&(&b.corpus, &b.source, &b.key)));
@@ -251,7 +264,7 @@ impl Store {
         Ok(())
     }
 
-    async fn ledger(&self, filter: Option<String>) -> Result<Vec<Document>, Error> {
+    async fn ledger<P: DeserializeOwned>(&self, filter: Option<String>) -> Result<Vec<Document<P>>, Error> {
         let Some(dataset) = self.documents.latest().await? else { return Ok(Vec::new()) };
         let mut scan = dataset.scan();
         scan.project(&["record"])?;
@@ -313,7 +326,8 @@ impl Store {
         }
         self.documents.newest().await?;
         let quoted = filter::quoted(version);
-        let others = self.ledger(Some(format!("version = {quoted} OR pending = {quoted}"))).await?;
+        let others: Vec<Document<Tally>> =
+            self.ledger(Some(format!("version = {quoted} OR pending = {quoted}"))).await?;
         if others.is_empty() {
             self.place.remove(&original(version)).await?;
         }

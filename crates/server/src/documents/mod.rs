@@ -1,84 +1,67 @@
 //! Documents: uploaded, fetched, listed, followed while they are loaded, shown page by page, deleted.
 
+mod list;
 mod search;
 mod upload;
+
+pub(crate) use list::Figures;
 
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse as _;
-use ibid_core::evidence::DocumentId;
+use ibid_core::evidence::{DocumentId, Passage};
 use ibid_engine::Stop;
-use ibid_knowledge::{Content, Document, Job};
-use serde_json::{Value, json};
+use ibid_knowledge::{Content, Document, Job, PageRecord};
+use schemars::JsonSchema;
+use serde::Serialize;
 use tokio::io::AsyncReadExt as _;
 use tower_http::services::ServeFile;
 
 use crate::api::{Api, about};
 use crate::app::App;
-use crate::http::{Caller, Problem, Query};
+use crate::http::{Caller, Problem};
 use crate::library::problem;
 use crate::stream::{Following, Format, Modes, Place, answered};
-
-/// So many documents are listed at once, unless said otherwise, and at most.
-const USUAL: usize = 100;
-const MOST: usize = 1000;
 
 /// The routes.
 pub(crate) fn routes(api: Api) -> Api {
     let on = |summary| about("Documents", summary);
     api.get(
         "/documents",
-        list,
+        list::list,
         on("List documents")
             .query("corpus", "only of this set")
             .query("type", "only of this type")
             .query("status", "only those that stand so")
             .query("search", "only those whose title or source contains this")
+            .query("sort", "source unless said otherwise, or title, changed or pages")
             .query("limit", "how many")
-            .query("offset", "leave out so many"),
+            .query("offset", "leave out so many")
+            .gives::<list::Documents>(),
     )
-    .on("post", "/documents", upload::route(), &on("Load files").takes_files::<upload::About>())
-    .post("/documents/fetch", upload::fetch, on("Load a document from an address").takes::<upload::Fetch>())
-    .get("/documents/{document}", one, on("A document, with what was read of each page"))
+    .on(
+        "post",
+        "/documents",
+        upload::route(),
+        &on("Load files").takes_files::<upload::About>().gives::<upload::Taken>(),
+    )
+    .post(
+        "/documents/fetch",
+        upload::fetch,
+        on("Load a document from an address").takes::<upload::Fetch>().gives::<upload::Taken>(),
+    )
+    .get("/documents/{document}", one, on("A document, with what was read of each page").gives::<Document>())
     .delete("/documents/{document}", delete, on("Delete a document").nothing())
     .get("/documents/{document}/events", events, on("Follow how a document is loaded").events())
     .post("/documents/{document}/cancel", cancel, on("Stop loading a document").nothing())
     .get("/documents/{document}/original", original, on("The file itself").file())
-    .get("/documents/{document}/pages/{page}", page, on("The text of a page, and where each part stands"))
+    .get(
+        "/documents/{document}/pages/{page}",
+        page,
+        on("The text of a page, and where each part stands").gives::<PageText>(),
+    )
     .and(search::routes)
-}
-
-async fn list(State(app): State<App>, caller: Caller, query: Query) -> Result<axum::Json<Value>, Problem> {
-    let (skip, limit) =
-        (query.number("offset")?.unwrap_or(0), query.number("limit")?.unwrap_or(USUAL).min(MOST));
-    let all = app.library().store.documents(&caller.scope).await.map_err(problem)?;
-    let fits = |name: &str, value: &str| query.one(name).is_none_or(|wanted| wanted == value);
-    let named = query.one("search").map(str::to_lowercase);
-    let wanted = |document: &&Document| {
-        fits("corpus", document.corpus.as_str())
-            && fits("type", &document.kind)
-            && fits("status", document.status.name())
-            && named.as_ref().is_none_or(|named| {
-                document.title.to_lowercase().contains(named)
-                    || document.source.to_lowercase().contains(named)
-            })
-    };
-    let fitting: Vec<&Document> = all.iter().filter(wanted).collect();
-    let page: Vec<Value> = fitting.iter().skip(skip).take(limit).map(|document| told(document)).collect();
-    Ok(axum::Json(json!({ "documents": page, "total": fitting.len() })))
-}
-
-/// A document without its pages.
-fn told(document: &Document) -> Value {
-    let mut told = json!(document);
-    if let Some(fields) = told.as_object_mut() {
-        fields.shift_remove("pages");
-        fields.insert("pages".to_owned(), document.pages.len().into());
-        let skipped = document.pages.iter().filter(|page| page.skipped.is_some()).count();
-        fields.insert("skipped".to_owned(), skipped.into());
-    }
-    told
 }
 
 async fn find(app: &App, caller: &Caller, id: &str) -> Result<Document, Problem> {
@@ -185,17 +168,26 @@ async fn is_pdf(content: &Content) -> bool {
     }
 }
 
+/// What a page says.
+#[derive(Serialize, JsonSchema)]
+struct PageText {
+    /// What was read of it.
+    page: PageRecord,
+    /// Its text, chunk by chunk in reading order, and where each stands.
+    passages: Vec<Passage>,
+}
+
 /// The text of a page, and where on it each part stands.
 async fn page(
     State(app): State<App>,
     caller: Caller,
     Path((id, page)): Path<(String, u32)>,
-) -> Result<axum::Json<Value>, Problem> {
+) -> Result<axum::Json<PageText>, Problem> {
     let document = find(&app, &caller, &id).await?;
-    let record = document.pages.iter().find(|record| record.number == page);
+    let record = document.pages.iter().find(|record| record.number == page).cloned();
     let record =
         record.ok_or_else(|| Problem::not_found(format!("{} has no page {page}", document.title)))?;
     let passages = app.library().index.page(&caller.scope, &document.id, page).await;
     let passages = passages.map_err(|error| Problem::unavailable(error.to_string()))?;
-    Ok(axum::Json(json!({ "page": record, "passages": passages })))
+    Ok(axum::Json(PageText { page: record, passages }))
 }

@@ -2,10 +2,9 @@
 
 use axum::extract::State;
 use ibid_core::Corpus;
-use ibid_core::evidence::{DocumentId, Question};
+use ibid_core::evidence::{DocumentId, Passage, Question};
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use crate::api::{Api, about};
 use crate::app::App;
@@ -17,7 +16,11 @@ const MOST: usize = 100;
 const MOST_PHRASINGS: usize = 8;
 
 pub(super) fn routes(api: Api) -> Api {
-    api.post("/search", search, about("Documents", "Find what documents say").takes::<Search>())
+    api.post(
+        "/search",
+        search,
+        about("Documents", "Find what documents say").takes::<Search>().gives::<Found>(),
+    )
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -30,14 +33,12 @@ struct Search {
     phrasings: Vec<String>,
     /// Only in these sets of documents.
     #[serde(default)]
-    #[schemars(with = "Option<Vec<String>>")]
     corpora: Option<Vec<Corpus>>,
     /// Only in documents of these types.
     #[serde(default)]
     types: Vec<String>,
     /// Only in these documents.
     #[serde(default)]
-    #[schemars(with = "Vec<String>")]
     documents: Vec<DocumentId>,
     /// Only in documents of these languages.
     #[serde(default)]
@@ -50,11 +51,19 @@ struct Search {
     neighbours: Option<u32>,
 }
 
+/// What was found.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SearchFound")]
+struct Found {
+    /// The best first.
+    passages: Vec<Passage>,
+}
+
 async fn search(
     State(app): State<App>,
     caller: Caller,
     Json(asked): Json<Search>,
-) -> Result<axum::Json<Value>, Problem> {
+) -> Result<axum::Json<Found>, Problem> {
     if asked.query.trim().is_empty() {
         return Err(Problem::invalid("`query` is empty"));
     }
@@ -70,5 +79,5 @@ async fn search(
     };
     let found = app.library().index.retrieve(&scope, &question).await;
     let found = found.map_err(|error| Problem::unavailable(error.to_string()))?;
-    Ok(axum::Json(json!({ "passages": found.passages })))
+    Ok(axum::Json(Found { passages: found.passages }))
 }

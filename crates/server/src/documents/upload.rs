@@ -6,11 +6,11 @@ use axum::extract::multipart::MultipartError;
 use axum::extract::{DefaultBodyLimit, Multipart, State};
 use axum::http::StatusCode;
 use axum::routing::{MethodRouter, post};
+use ibid_core::evidence::DocumentId;
 use ibid_core::{Corpus, Label};
 use ibid_knowledge::Job;
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::Semaphore;
 
@@ -38,8 +38,10 @@ pub(super) fn route() -> MethodRouter<App> {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "DocumentAbout")]
 pub(super) struct About {
+    /// What tells a document apart in its corpus, so that a later one with the same key replaces it: the name of the file or
+    /// the address unless said otherwise.
+    key: Option<String>,
     /// The set that they belong to.
-    #[schemars(with = "Option<String>")]
     corpus: Option<Corpus>,
     /// Their type; otherwise the name of the file tells it.
     #[serde(rename = "type")]
@@ -50,7 +52,6 @@ pub(super) struct About {
     language: Option<String>,
     /// Who may see them; empty means everybody at the tenant.
     #[serde(default)]
-    #[schemars(with = "Vec<String>")]
     labels: Vec<Label>,
 }
 
@@ -58,10 +59,23 @@ pub(super) struct About {
 #[schemars(rename = "DocumentFetch")]
 pub(super) struct Fetch {
     url: String,
-    /// What tells it apart in its corpus; the address unless said otherwise.
-    key: Option<String>,
     #[serde(flatten)]
     about: About,
+}
+
+/// Documents that were taken, and are loaded now.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DocumentsTaken")]
+pub(super) struct Taken {
+    documents: Vec<TakenOne>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DocumentTaken")]
+struct TakenOne {
+    document_id: DocumentId,
+    source: String,
+    run_id: String,
 }
 
 /// A file that came in.
@@ -74,7 +88,7 @@ async fn upload(
     State(app): State<App>,
     caller: Caller,
     mut form: Multipart,
-) -> Result<(StatusCode, axum::Json<Value>), Problem> {
+) -> Result<(StatusCode, axum::Json<Taken>), Problem> {
     let _place = PLACES.acquire().await.map_err(|error| Problem::internal(&error))?;
     let (mut about, mut files) = (About::default(), Vec::new());
     let (mut fields, mut room) = (0, app.library().largest.max(LARGEST_REQUEST));
@@ -124,17 +138,18 @@ async fn upload(
     if files.is_empty() {
         return Err(Problem::invalid("send at least one file, as multipart/form-data"));
     }
-    if about.title.is_some() && files.len() > 1 {
-        return Err(Problem::invalid(format!("a title is for one document, and there are {}", files.len())));
+    if (about.title.is_some() || about.key.is_some()) && files.len() > 1 {
+        let count = files.len();
+        return Err(Problem::invalid(format!("a title or a key is for one document, and there are {count}")));
     }
     let mut taken = Vec::new();
     for Incoming { name, file } in &files {
-        let job = about.job(&app, &caller, name, name);
+        let job = about.job(&app, &caller, name);
         let document = job.document();
         let run = app.library().load(&caller.scope, job, Some(file.path())).await?;
-        taken.push(json!({ "document_id": document, "source": name, "run_id": run.to_string() }));
+        taken.push(TakenOne { document_id: document, source: name.clone(), run_id: run.to_string() });
     }
-    Ok((StatusCode::ACCEPTED, axum::Json(json!({ "documents": taken }))))
+    Ok((StatusCode::ACCEPTED, axum::Json(Taken { documents: taken })))
 }
 
 /// The next piece of a form, if it comes in time.
@@ -148,24 +163,24 @@ pub(super) async fn fetch(
     State(app): State<App>,
     caller: Caller,
     Json(asked): Json<Fetch>,
-) -> Result<(StatusCode, axum::Json<Value>), Problem> {
+) -> Result<(StatusCode, axum::Json<Taken>), Problem> {
     let url =
         url::Url::parse(&asked.url).map_err(|error| Problem::invalid(format!("{}: {error}", asked.url)))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(Problem::invalid("only http and https addresses are fetched"));
     }
-    let key = asked.key.as_deref().unwrap_or(&asked.url);
-    let job = asked.about.job(&app, &caller, key, &asked.url);
+    let job = asked.about.job(&app, &caller, &asked.url);
     let document = job.document();
     let run = app.library().load(&caller.scope, job, None).await?;
-    let taken = json!({ "document_id": document, "source": asked.url, "run_id": run.to_string() });
-    Ok((StatusCode::ACCEPTED, axum::Json(json!({ "documents": [taken] }))))
+    let taken = TakenOne { document_id: document, source: asked.url, run_id: run.to_string() };
+    Ok((StatusCode::ACCEPTED, axum::Json(Taken { documents: vec![taken] })))
 }
 
 impl About {
     fn set(&mut self, name: &str, value: &str) -> Result<(), Problem> {
         let invalid = |error: ibid_core::InvalidName| Problem::invalid(error.to_string());
         match name {
+            "key" => self.key = Some(value.to_owned()),
             "corpus" => self.corpus = Some(value.parse().map_err(invalid)?),
             "type" => self.kind = Some(value.to_owned()),
             "title" => self.title = Some(value.to_owned()),
@@ -180,7 +195,7 @@ impl About {
         Ok(())
     }
 
-    fn job(&self, app: &App, caller: &Caller, key: &str, source: &str) -> Job {
+    fn job(&self, app: &App, caller: &Caller, source: &str) -> Job {
         let library = app.library();
         let corpus = self.corpus.clone().unwrap_or_else(|| library.corpus.clone());
         let mut settings = (library.treated)(source, &corpus);
@@ -191,7 +206,7 @@ impl About {
         Job {
             tenant: caller.scope.tenant().clone(),
             corpus,
-            key: key.to_owned(),
+            key: self.key.clone().unwrap_or_else(|| source.to_owned()),
             source: source.to_owned(),
             version: None,
             settings,

@@ -80,7 +80,7 @@ impl Asked {
             app.engine().begin_thread(&caller.scope, id, Map::new(), lifetime).await?;
         }
         if !self.history.is_empty() {
-            app.engine().add_messages(&caller.scope, id, self.history).await?;
+            app.engine().add_messages(&caller.scope, id, crate::messages::joining(self.history)).await?;
         }
         let mut turn = Turn::new(id, self.assistant, self.message);
         (turn.options, turn.metadata) = (self.options, self.metadata);

@@ -257,7 +257,7 @@ pub(super) async fn begin(
     }
     if !messages.is_empty() {
         // What was said before is history, and not part of the question.
-        app.engine().add_messages(&caller.scope, id, messages).await?;
+        app.engine().add_messages(&caller.scope, id, crate::messages::joining(messages)).await?;
     }
     let submitted = app.engine().submit(&caller.scope, turn).await?;
     Ok(Begun { thread: id, run: submitted.run, after: 0, temporary })
@@ -274,8 +274,9 @@ async fn leave_out_known(
         Ok(said) => said,
         Err(_) => return Ok(()),
     };
-    let known: Vec<Value> = known.iter().map(|said| crate::messages::told(said)["id"].clone()).collect();
-    messages.retain(|message| message.extra.get("id").is_none_or(|id| !known.contains(id)));
+    let known: Vec<String> = known.iter().map(crate::messages::id_of).collect();
+    let is_known = |id: &Value| id.as_str().is_some_and(|id| known.iter().any(|known| known == id));
+    messages.retain(|message| !message.extra.get("id").is_some_and(is_known));
     Ok(())
 }
 

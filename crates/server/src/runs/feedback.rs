@@ -6,8 +6,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use ibid_engine::Feedback;
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use super::{find, ids};
 use crate::app::App;
@@ -33,7 +32,7 @@ pub(super) async fn give(
     caller: Caller,
     Path(path): Path<(String, String)>,
     Json(asked): Json<Give>,
-) -> Result<(StatusCode, axum::Json<Value>), Problem> {
+) -> Result<(StatusCode, axum::Json<Told>), Problem> {
     let (thread, run) = ids(path)?;
     find(&app, &caller, thread, run).await?;
     if !(-1..=1).contains(&asked.score) {
@@ -49,13 +48,22 @@ pub(super) async fn given(
     State(app): State<App>,
     caller: Caller,
     Path(path): Path<(String, String)>,
-) -> Result<axum::Json<Vec<Value>>, Problem> {
+) -> Result<axum::Json<Vec<Told>>, Problem> {
     let (thread, run) = ids(path)?;
     find(&app, &caller, thread, run).await?;
     let given = app.engine().feedback(&caller.scope, run).await?;
     Ok(axum::Json(given.iter().map(told).collect()))
 }
 
-fn told(given: &Feedback) -> Value {
-    json!({ "score": given.score, "comment": given.comment, "created_at": stamp(given.created) })
+/// What somebody thought of an answer.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Feedback")]
+pub(super) struct Told {
+    score: i8,
+    comment: String,
+    created_at: String,
+}
+
+fn told(given: &Feedback) -> Told {
+    Told { score: given.score, comment: given.comment.clone(), created_at: stamp(given.created) }
 }

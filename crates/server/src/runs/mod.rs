@@ -13,7 +13,7 @@ use ibid_core::{RunId, ThreadId};
 use ibid_engine::{Run, RunStatus, Stop};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::api::{Api, about};
 use crate::app::App;
@@ -22,14 +22,14 @@ use crate::stream::{Following, Format, Modes, answered};
 use crate::threads::Select;
 use begin::{Begun, Create, begin};
 use outcome::Outcome;
-use wire::told;
+use wire::{Told, told};
 
 /// The routes.
 pub(crate) fn routes(api: Api) -> Api {
     let on = |summary| about("Runs", summary);
     let format = ("format", "langgraph, or ibid for events in our own words");
     let modes = ("stream_mode", "what of the run is told, as when it was begun");
-    api.post("/threads/{thread}/runs", create, on("Ask in a conversation").takes::<Create>())
+    api.post("/threads/{thread}/runs", create, on("Ask in a conversation").takes::<Create>().gives::<Told>())
         .post(
             "/threads/{thread}/runs/stream",
             stream,
@@ -49,9 +49,10 @@ pub(crate) fn routes(api: Api) -> Api {
             on("The turns of a conversation, the newest first")
                 .query("limit", "how many")
                 .query("offset", "leave out so many")
-                .query("status", "only those that stand so"),
+                .query("status", "only those that stand so")
+                .gives::<Vec<Told>>(),
         )
-        .get("/threads/{thread}/runs/{run}", one, on("A turn as it stands"))
+        .get("/threads/{thread}/runs/{run}", one, on("A turn as it stands").gives::<Told>())
         .delete("/threads/{thread}/runs/{run}", delete, on("Delete a turn; what it said stays").nothing())
         .get("/threads/{thread}/runs/{run}/join", join, on("Wait for the answer of a turn"))
         .get(
@@ -73,19 +74,24 @@ pub(crate) fn routes(api: Api) -> Api {
             "/threads/{thread}/runs/{run}/fork",
             fork,
             on("Begin a conversation that shares the first steps of a turn, and go on from there")
-                .takes::<Fork>(),
+                .takes::<Fork>()
+                .gives::<Told>(),
         )
-        .get("/threads/{thread}/runs/{run}/feedback", feedback::given, on("What was thought of an answer"))
+        .get(
+            "/threads/{thread}/runs/{run}/feedback",
+            feedback::given,
+            on("What was thought of an answer").gives::<Vec<feedback::Told>>(),
+        )
         .post(
             "/threads/{thread}/runs/{run}/feedback",
             feedback::give,
-            on("Say what you think of an answer").takes::<feedback::Give>(),
+            on("Say what you think of an answer").takes::<feedback::Give>().gives::<feedback::Told>(),
         )
-        .post("/runs", create, on("Ask without a conversation").takes::<Create>())
+        .post("/runs", create, on("Ask without a conversation").takes::<Create>().gives::<Told>())
         .post(
             "/runs/batch",
             create_several,
-            on("Ask several things, each without a conversation").takes::<Vec<Create>>(),
+            on("Ask several things, each without a conversation").takes::<Vec<Create>>().gives::<Vec<Told>>(),
         )
         .post(
             "/runs/stream",
@@ -121,7 +127,7 @@ async fn create_several(
     caller: Caller,
     headers: HeaderMap,
     Json(asked): Json<Vec<Create>>,
-) -> Result<axum::Json<Vec<Value>>, Problem> {
+) -> Result<axum::Json<Vec<Told>>, Problem> {
     const MOST: usize = 100;
     if asked.len() > MOST {
         return Err(Problem::invalid(format!("at most {MOST} runs can be begun at once")));
@@ -179,7 +185,7 @@ async fn list(
     let select = Select::of(&query.list("select"));
     let wanted = runs.iter().rev().filter(|run| is_told(run));
     let wanted = wanted.filter(|run| status.is_none_or(|status| wire::status(run.status) == status));
-    Ok(axum::Json(wanted.skip(skip).take(limit).map(|run| select.keep(told(run))).collect()))
+    Ok(axum::Json(wanted.skip(skip).take(limit).map(|run| select.keep(json!(told(run)))).collect()))
 }
 
 /// What was rolled back is forgotten, and messages that joined without a turn are no run.
@@ -205,7 +211,7 @@ async fn one(
     State(app): State<App>,
     caller: Caller,
     Path(path): Path<(String, String)>,
-) -> Result<axum::Json<Value>, Problem> {
+) -> Result<axum::Json<Told>, Problem> {
     let (thread, run) = ids(path)?;
     Ok(axum::Json(told(&find(&app, &caller, thread, run).await?)))
 }

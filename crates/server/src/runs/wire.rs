@@ -1,7 +1,9 @@
 //! A run as LangGraph's clients know it.
 
 use ibid_engine::{Run, RunStatus};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::begin::{configured, modes_of};
 use crate::threads::stamp;
@@ -17,21 +19,54 @@ pub(super) fn status(status: RunStatus) -> &'static str {
     }
 }
 
+/// A run as LangGraph's clients know it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Run")]
+pub(super) struct Told {
+    run_id: String,
+    thread_id: String,
+    assistant_id: String,
+    created_at: String,
+    updated_at: String,
+    /// pending, running, success, error or interrupted.
+    status: &'static str,
+    /// What the caller notes of it.
+    metadata: Map<String, Value>,
+    kwargs: Kwargs,
+    multitask_strategy: &'static str,
+    error: Option<String>,
+}
+
+/// How a run was to answer.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RunKwargs")]
+struct Kwargs {
+    stream_mode: Vec<String>,
+    config: Configured,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RunConfigured")]
+struct Configured {
+    /// Mode, format and the like.
+    configurable: Map<String, Value>,
+}
+
 /// As it is told.
-pub(super) fn told(run: &Run) -> Value {
-    json!({
-        "run_id": run.id.to_string(),
-        "thread_id": run.thread.to_string(),
-        "assistant_id": run.assistant,
-        "created_at": stamp(run.created),
-        "updated_at": stamp(run.ended.unwrap_or(run.created)),
-        "status": status(run.status),
-        "metadata": run.metadata,
-        "kwargs": {
-            "stream_mode": modes_of(&run.options),
-            "config": { "configurable": configured(&run.options) },
+pub(super) fn told(run: &Run) -> Told {
+    Told {
+        run_id: run.id.to_string(),
+        thread_id: run.thread.to_string(),
+        assistant_id: run.assistant.clone(),
+        created_at: stamp(run.created),
+        updated_at: stamp(run.ended.unwrap_or(run.created)),
+        status: status(run.status),
+        metadata: run.metadata.clone(),
+        kwargs: Kwargs {
+            stream_mode: modes_of(&run.options),
+            config: Configured { configurable: configured(&run.options) },
         },
-        "multitask_strategy": "enqueue",
-        "error": run.error,
-    })
+        multitask_strategy: "enqueue",
+        error: run.error.clone(),
+    }
 }

@@ -29,7 +29,9 @@ impl Ours {
         let (step, attempt) = (event.what.step, event.what.attempt);
         let (name, said) = match event.what.kind {
             Kind::Started { node } => ("step".to_owned(), json!({ "node": node, "state": "started" })),
-            Kind::Finished => ("step".to_owned(), json!({ "state": "finished" })),
+            Kind::Finished { milliseconds } => {
+                ("step".to_owned(), json!({ "state": "finished", "milliseconds": milliseconds }))
+            }
             Kind::Status { text } => ("status".to_owned(), json!({ "text": text })),
             Kind::Token { text } => ("token".to_owned(), json!({ "text": text })),
             // One word for one finding or several, as for all others.
@@ -40,7 +42,7 @@ impl Ours {
             Kind::Retrying { error, after_ms } => {
                 ("retrying".to_owned(), json!({ "error": error, "after_ms": after_ms }))
             }
-            Kind::Asked { question } => ("question".to_owned(), json!({ "value": question })),
+            Kind::Asked { question } => ("asked".to_owned(), json!({ "value": question })),
             Kind::Answered => ("answered".to_owned(), json!({})),
             Kind::Resumed => ("resumed".to_owned(), json!({})),
             Kind::Restarted { reason } => ("restarted".to_owned(), json!({ "reason": reason })),

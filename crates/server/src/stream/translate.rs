@@ -121,7 +121,7 @@ impl Translation {
             Kind::Retrying { error, after_ms } => {
                 self.custom(step, "retrying", json!({ "error": error, "after_ms": after_ms }));
             }
-            Kind::Finished => self.finished(step).await?,
+            Kind::Finished { .. } => self.finished(step).await?,
             Kind::Asked { question } => self.asked(&question),
             Kind::Answered => self.custom(step, "answered", json!({})),
             Kind::Resumed => self.custom(step, "resumed", json!({})),
@@ -240,7 +240,7 @@ impl Translation {
         let wanted = [Mode::Updates, Mode::Messages, Mode::MessagesTuple];
         if self.whole_state() || wanted.into_iter().any(|mode| self.modes.wants(mode)) {
             let own = self.answer().await?;
-            let mut said: Vec<Value> = own.iter().map(crate::messages::told).collect();
+            let mut said: Vec<Value> = own.iter().map(|said| json!(crate::messages::told(said))).collect();
             self.out.tell(Mode::Updates, "updates", || json!({ "__end__": { "messages": said } }));
             // What nobody heard piece by piece is told whole. Clients add up what has one name, so that an answer which
             // became another when it was checked has another.

@@ -5,7 +5,7 @@ use ibid_core::ThreadId;
 use ibid_engine::{Error, Run, RunStatus, Said};
 use ibid_graph::{Record, ShapeKind};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{Checkpoint, Point, Select, interrupts, stamp};
@@ -22,26 +22,31 @@ pub(super) fn routes(api: Api) -> Api {
     api.get(
         "/threads/{thread}/state",
         now,
-        on("Where a conversation stands").query("select", "only these fields"),
+        on("Where a conversation stands").query("select", "only these fields").gives::<Told>(),
     )
     .post("/threads/{thread}/state", update, on("Add messages that nobody answers").takes::<Update>())
     .post(
         "/threads/{thread}/state/checkpoint",
         at_checkpoint,
-        on("Where a conversation stood at a point").takes::<At>(),
+        on("Where a conversation stood at a point").takes::<At>().gives::<Told>(),
     )
-    .get("/threads/{thread}/state/{checkpoint}", at, on("Where a conversation stood at a point"))
+    .get(
+        "/threads/{thread}/state/{checkpoint}",
+        at,
+        on("Where a conversation stood at a point").gives::<Told>(),
+    )
     .get(
         "/threads/{thread}/history",
         history_by_query,
         on("Where a conversation stood before, the newest first")
             .query("limit", "how many points")
-            .query("before", "only points before this one"),
+            .query("before", "only points before this one")
+            .gives::<Vec<Told>>(),
     )
     .post(
         "/threads/{thread}/history",
         history,
-        on("Where a conversation stood before, the newest first").takes::<History>(),
+        on("Where a conversation stood before, the newest first").takes::<History>().gives::<Vec<Told>>(),
     )
 }
 
@@ -120,7 +125,7 @@ async fn update(
     let checkpoint = if added.is_empty() {
         past.head().await?.ok_or_else(|| Problem::invalid("there is nothing to add"))?
     } else {
-        let run = app.engine().add_messages(&caller.scope, thread, added).await?;
+        let run = app.engine().add_messages(&caller.scope, thread, crate::messages::joining(added)).await?;
         Checkpoint { run, point: Point::End }
     };
     let told = checkpoint.told(thread);
@@ -172,6 +177,32 @@ async fn history_by_query(
     let asked =
         History { limit, before, checkpoint: Value::Null, metadata: None, select: query.list("select") };
     history(state, caller, thread, Json(asked)).await
+}
+
+/// Where a thread stood at a point, as LangGraph's clients know it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ThreadState")]
+struct Told {
+    /// The conversation, and within a run the state of its graph.
+    values: Values,
+    next: Vec<String>,
+    tasks: Vec<Value>,
+    checkpoint: Value,
+    parent_checkpoint: Option<Value>,
+    metadata: Value,
+    created_at: String,
+    interrupts: Value,
+    checkpoint_id: String,
+    parent_checkpoint_id: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ThreadStateValues")]
+struct Values {
+    messages: Vec<crate::messages::Told>,
+    /// Ours: the state of the turn's graph.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn: Option<Value>,
 }
 
 /// What a thread went through.
@@ -292,12 +323,12 @@ impl<'a> Past<'a> {
         let run = &self.runs[place];
         let end = self.end(place, point);
         let said = self.messages.iter().filter(|said| said.position < end).map(crate::messages::told);
-        let mut values = json!({ "messages": said.collect::<Vec<_>>() });
-        if let Point::Step(step) = point
-            && let Some(state) = self.turn(run, step).await?
-        {
-            values["turn"] = state;
-        }
+        let messages = said.collect();
+        let turn = match point {
+            Point::Step(step) => self.turn(run, step).await?,
+            Point::End => None,
+        };
+        let values = Values { messages, turn };
         let waits = run.status == RunStatus::Waiting && point == Point::Step(count(records));
         let next = match point {
             Point::Step(step) if !waits => records.get(step as usize).map(|record| record.node.to_string()),
@@ -314,18 +345,19 @@ impl<'a> Past<'a> {
         let here = Checkpoint { run: run.id, point };
         let parent = self.parent(place, records, point);
         let created = if point == Point::End { run.ended.unwrap_or(run.created) } else { run.created };
-        Ok(json!({
-            "values": values,
-            "next": next.iter().collect::<Vec<_>>(),
-            "tasks": next.iter().map(task).collect::<Vec<_>>(),
-            "checkpoint": here.told(self.thread),
-            "parent_checkpoint": parent.map(|parent| parent.told(self.thread)),
-            "metadata": metadata(run, point, self.thread),
-            "created_at": stamp(created),
-            "interrupts": asked,
-            "checkpoint_id": here.to_string(),
-            "parent_checkpoint_id": parent.map(|parent| parent.to_string()),
-        }))
+        let told = Told {
+            values,
+            next: next.iter().cloned().collect(),
+            tasks: next.iter().map(task).collect(),
+            checkpoint: here.told(self.thread),
+            parent_checkpoint: parent.map(|parent| parent.told(self.thread)),
+            metadata: metadata(run, point, self.thread),
+            created_at: stamp(created),
+            interrupts: asked.clone(),
+            checkpoint_id: here.to_string(),
+            parent_checkpoint_id: parent.map(|parent| parent.to_string()),
+        };
+        Ok(json!(told))
     }
 
     /// The node of an assistant that asks.

@@ -11,7 +11,7 @@ use axum::response::IntoResponse as _;
 use ibid_core::ThreadId;
 use ibid_engine::{Lifetime, RunStatus, Thread, ThreadFilter, ThreadOrder, ThreadPage, ThreadStatus};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 pub(crate) use checkpoint::{Checkpoint, Point};
@@ -29,17 +29,21 @@ const MOST_THREADS: usize = 1000;
 /// The routes.
 pub(crate) fn routes(api: Api) -> Api {
     let on = |summary| about("Threads", summary);
-    api.post("/threads", create, on("Begin a conversation").takes::<Create>())
-        .post("/threads/search", search, on("List conversations").takes::<Search>())
-        .post("/threads/count", count, on("Count conversations").takes::<Search>())
+    api.post("/threads", create, on("Begin a conversation").takes::<Create>().gives::<Told<'_>>())
+        .post("/threads/search", search, on("List conversations").takes::<Search>().gives::<Vec<Told<'_>>>())
+        .post("/threads/count", count, on("Count conversations").takes::<Search>().gives::<u64>())
         .post("/threads/prune", prune, on("Delete several conversations").takes::<Prune>())
-        .get("/threads/{thread}", one, on("A conversation"))
-        .patch("/threads/{thread}", note, on("Add to what is noted of a conversation").takes::<Note>())
+        .get("/threads/{thread}", one, on("A conversation").gives::<Told<'_>>())
+        .patch(
+            "/threads/{thread}",
+            note,
+            on("Add to what is noted of a conversation").takes::<Note>().gives::<Told<'_>>(),
+        )
         .delete("/threads/{thread}", delete, on("Delete a conversation with everything in it").nothing())
         .post(
             "/threads/{thread}/copy",
             copy,
-            on("Begin a conversation with what was said in another").takes::<Copy>(),
+            on("Begin a conversation with what was said in another").takes::<Copy>().gives::<Told<'_>>(),
         )
         .and(history::routes)
 }
@@ -132,7 +136,7 @@ async fn copy(
     let thread = thread_id(&thread)?;
     let before = match Checkpoint::read(&asked.checkpoint)?.or(Checkpoint::read(&asked.checkpoint_id)?) {
         Some(checkpoint) => Some(Past::of(&app, &caller, thread).await?.reached(checkpoint)?),
-        None => None,
+        None => asked.position,
     };
     let copy = app.engine().copy_thread(&caller.scope, thread, before).await?;
     Ok(axum::Json(told(&app, &caller, &copy, &Select::default()).await?))
@@ -146,6 +150,8 @@ struct Copy {
     checkpoint: Value,
     #[serde(default)]
     checkpoint_id: Value,
+    /// Ours: only the messages before this position.
+    position: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -264,9 +270,10 @@ async fn prune(
 /// A thread as it is told.
 async fn told(app: &App, caller: &Caller, thread: &Thread, select: &Select) -> Result<Value, Problem> {
     let values = if select.wants("values") && thread.messages > 0 {
-        json!({ "messages": crate::messages::of_thread(app.engine(), &caller.scope, thread.id).await?.iter().map(crate::messages::told).collect::<Vec<_>>() })
+        let said = crate::messages::of_thread(app.engine(), &caller.scope, thread.id).await?;
+        Some(Values { messages: said.iter().map(crate::messages::told).collect() })
     } else {
-        Value::Null
+        None
     };
     let (mut asked, mut error) = (json!({}), Value::Null);
     if matches!(thread.status, ThreadStatus::Waiting | ThreadStatus::Failed) {
@@ -277,18 +284,49 @@ async fn told(app: &App, caller: &Caller, thread: &Thread, select: &Select) -> R
             error = json!({ "error": "RunFailed", "message": run.error });
         }
     }
-    Ok(select.keep(json!({
-        "thread_id": thread.id.to_string(),
-        "created_at": stamp(thread.created),
-        "updated_at": stamp(thread.updated),
-        "state_updated_at": stamp(thread.updated),
-        "metadata": thread.metadata,
-        "config": {},
-        "status": wire::status(thread.status),
-        "title": thread.title,
-        "message_count": thread.messages,
-        "values": values,
-        "interrupts": asked,
-        "error": error,
-    })))
+    let told = Told {
+        thread_id: thread.id.to_string(),
+        created_at: stamp(thread.created),
+        updated_at: stamp(thread.updated),
+        state_updated_at: stamp(thread.updated),
+        metadata: &thread.metadata,
+        config: Map::new(),
+        status: wire::status(thread.status),
+        title: &thread.title,
+        message_count: thread.messages,
+        values,
+        interrupts: asked,
+        error,
+    };
+    Ok(select.keep(json!(told)))
+}
+
+/// A thread as LangGraph's clients know it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Thread")]
+struct Told<'a> {
+    thread_id: String,
+    created_at: String,
+    updated_at: String,
+    state_updated_at: String,
+    /// What the caller notes of it.
+    metadata: &'a Map<String, Value>,
+    config: Map<String, Value>,
+    /// idle, busy, interrupted or error.
+    status: &'static str,
+    /// Ours: the beginning of its first message.
+    title: &'a str,
+    /// Ours: how many messages it has.
+    message_count: u64,
+    /// The conversation; null if it is empty or was not asked for.
+    values: Option<Values>,
+    interrupts: Value,
+    error: Value,
+}
+
+/// What a thread holds.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ThreadValues")]
+struct Values {
+    messages: Vec<crate::messages::Told>,
 }

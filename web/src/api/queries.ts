@@ -1,0 +1,155 @@
+// What is asked of the server, and under which name it is remembered.
+
+import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { api, body } from "./client";
+
+/** What is known of one document has its name in the second place. */
+export const names = {
+  assistants: ["assistants"] as const,
+  graph: (assistant: string) => ["graph", assistant] as const,
+  threads: ["threads"] as const,
+  thread: (thread: string) => ["thread", thread] as const,
+  runs: (thread: string) => ["runs", thread] as const,
+  family: (family: string) => ["family", family] as const,
+  feedback: (run: string) => ["feedback", run] as const,
+  state: (checkpoint: string) => ["state", checkpoint] as const,
+  documents: ["documents"] as const,
+  document: (document: string) => ["document", document] as const,
+  page: (document: string, page: number) => ["page", document, page] as const,
+  status: ["status"] as const,
+};
+
+export function useAssistants() {
+  return useQuery({
+    queryKey: names.assistants,
+    queryFn: async () => body(await api.POST("/assistants/search", { body: { limit: 1000 } })),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
+export function useGraph(assistant: string | undefined) {
+  return useQuery({
+    queryKey: names.graph(assistant ?? ""),
+    queryFn: async () =>
+      body(await api.GET("/assistants/{assistant}/graph", { params: { path: { assistant: assistant ?? "" } } })),
+    enabled: !!assistant,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
+const THREADS = 50;
+const LISTED = ["thread_id", "title", "updated_at", "status", "metadata", "message_count"];
+
+export function useThreads(title: string) {
+  return useInfiniteQuery({
+    queryKey: [...names.threads, title],
+    queryFn: async ({ pageParam }) =>
+      body(
+        await api.POST("/threads/search", {
+          body: { title: title || undefined, limit: THREADS, offset: pageParam, select: LISTED },
+        }),
+      ),
+    initialPageParam: 0,
+    getNextPageParam: (last, pages) => (last.length < THREADS ? undefined : pages.length * THREADS),
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function useThread(thread: string | undefined) {
+  return useQuery({
+    queryKey: names.thread(thread ?? ""),
+    queryFn: async () => body(await api.GET("/threads/{thread}", { params: { path: { thread: thread ?? "" } } })),
+    enabled: !!thread,
+  });
+}
+
+export function useRuns(thread: string | undefined) {
+  return useQuery({
+    queryKey: names.runs(thread ?? ""),
+    queryFn: async () =>
+      body(
+        await api.GET("/threads/{thread}/runs", {
+          params: { path: { thread: thread ?? "" }, query: { limit: "1000" } },
+        }),
+      ),
+    enabled: !!thread,
+  });
+}
+
+/** Where a conversation stood after a step of a turn; 0 is before the first. */
+export function stateAfter(thread: string, run: string, step: number) {
+  const checkpoint = `${run}:${String(step).padStart(6, "0")}`;
+  return {
+    queryKey: names.state(checkpoint),
+    queryFn: async () =>
+      body(await api.GET("/threads/{thread}/state/{checkpoint}", { params: { path: { thread, checkpoint } } })),
+    staleTime: Number.POSITIVE_INFINITY,
+  };
+}
+
+/** The conversations that were forked from one, and that one. */
+export function useFamily(family: string | undefined) {
+  return useQuery({
+    queryKey: names.family(family ?? ""),
+    queryFn: async () => {
+      const [own, forks] = await Promise.all([
+        api.POST("/threads/search", { body: { ids: [family ?? ""], select: LISTED } }),
+        api.POST("/threads/search", {
+          body: { metadata: { family }, limit: 200, sort_by: "created_at", sort_order: "asc", select: LISTED },
+        }),
+      ]);
+      return [...body(own), ...body(forks)];
+    },
+    enabled: !!family,
+  });
+}
+
+export type DocumentFilter = {
+  readonly corpus?: string;
+  readonly type?: string;
+  readonly status?: string;
+  readonly search?: string;
+  readonly sort?: string;
+};
+
+export const DOCUMENTS = 200;
+
+export function useDocuments(filter: DocumentFilter, offset = 0, limit = DOCUMENTS) {
+  return useQuery({
+    queryKey: [...names.documents, filter, offset, limit],
+    queryFn: async () => documents(filter, offset, limit),
+    placeholderData: keepPreviousData,
+  });
+}
+
+export async function documents(filter: DocumentFilter, offset: number, limit: number) {
+  const query = { ...filter, offset: String(offset), limit: String(limit) };
+  return body(await api.GET("/documents", { params: { query } }));
+}
+
+export function useDocument(document: string | undefined) {
+  return useQuery({
+    queryKey: names.document(document ?? ""),
+    queryFn: async () =>
+      body(await api.GET("/documents/{document}", { params: { path: { document: document ?? "" } } })),
+    enabled: !!document,
+  });
+}
+
+export function usePageText(document: string, page: number) {
+  return useQuery({
+    queryKey: names.page(document, page),
+    queryFn: async () =>
+      body(
+        await api.GET("/documents/{document}/pages/{page}", { params: { path: { document, page: String(page) } } }),
+      ),
+  });
+}
+
+export function useStatus() {
+  return useQuery({
+    queryKey: names.status,
+    queryFn: async () => body(await api.GET("/status")),
+    refetchInterval: 30_000,
+  });
+}

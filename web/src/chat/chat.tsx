@@ -1,0 +1,265 @@
+// A conversation: who answers and how, what was said, and beside it whatever was opened of an answer.
+
+import "./chat.css";
+import { AssistantRuntimeProvider, useExternalStoreRuntime } from "@assistant-ui/react";
+import { useQueryClient } from "@tanstack/react-query";
+import { useCallback, useEffect, useMemo, useState } from "react";
+import { names, useAssistants, useFamily, useRuns, useThread } from "../api/queries";
+import type { Assistant, Thread } from "../api/schema";
+import { address, go } from "../route";
+import { IconButton, Problem, Waiting } from "../ui/parts";
+import { useWords } from "../words";
+import { ask, askInstead, notes, stop, type Way } from "./asking";
+import { Composer } from "./composer";
+import { ConversationContext } from "./context";
+import { saveConversation } from "./export";
+import { useTurn } from "./follow";
+import { type Item, items, withTurn } from "./items";
+import { Messages } from "./messages";
+import { Panel } from "./panel";
+import { isOver } from "./turn";
+import { Welcome } from "./welcome";
+
+const LAST = "ibid.assistant";
+const NOBODY: readonly Thread[] = [];
+
+export function Chat({ thread: id, query }: { thread?: string; query: URLSearchParams }) {
+  const words = useWords();
+  const assistants = useAssistants();
+  const thread = useThread(id);
+  const runs = useRuns(id);
+  if (assistants.error) return <Centred error={assistants.error} again={() => assistants.refetch()} />;
+  if (thread.error) return <Centred error={thread.error} again={() => thread.refetch()} />;
+  if (!assistants.data || (id && !(thread.data && runs.data))) {
+    return (
+      <div className="centred">
+        <Waiting label={words.loading} />
+      </div>
+    );
+  }
+  return (
+    <Conversation
+      key={id ?? "new"}
+      thread={id ? thread.data : undefined}
+      runs={runs.data ?? []}
+      assistants={assistants.data}
+      open={query.get("open") ?? undefined}
+    />
+  );
+}
+
+function Centred({ error, again }: { error: unknown; again: () => void }) {
+  return (
+    <div className="centred">
+      <Problem error={error} again={again} />
+    </div>
+  );
+}
+
+type Runs = NonNullable<ReturnType<typeof useRuns>["data"]>;
+type ConversationProps = { thread?: Thread; runs: Runs; assistants: readonly Assistant[]; open?: string };
+
+function Conversation({ thread, runs, assistants, open }: ConversationProps) {
+  const words = useWords();
+  const queries = useQueryClient();
+  const [failure, setFailure] = useState<unknown>();
+  const [pending, setPending] = useState<string>();
+  const [way, setWay] = useWay(thread, runs, assistants);
+  const assistant = assistants.find((known) => known.assistant_id === way.assistant);
+  const id = thread?.thread_id;
+  const family = useFamily(thread && (notes(thread).family ?? thread.thread_id)).data ?? NOBODY;
+
+  const said = useMemo(() => items(thread?.values?.messages ?? [], runs), [thread, runs]);
+  const last = said.at(-1);
+  const working = last?.kind === "turn" ? last.run : undefined;
+  const followed = useTurn(id, working);
+  const running = working !== undefined && followed !== undefined && !isOver(followed.turn) && !followed.failure;
+
+  // When a turn is over, what is kept of it takes the place of what was told.
+  const over = followed !== undefined && isOver(followed.turn);
+  useEffect(() => {
+    if (!id || !over) return;
+    void queries.invalidateQueries({ queryKey: names.thread(id) });
+    void queries.invalidateQueries({ queryKey: names.runs(id) });
+    void queries.invalidateQueries({ queryKey: names.threads });
+  }, [queries, id, over]);
+
+  const shown = useMemo(() => {
+    const list = withTurn(said, followed);
+    const waits: Item[] = pending ? [{ kind: "question", id: "pending", text: pending, position: list.length }] : [];
+    return [...list, ...waits];
+  }, [said, followed, pending]);
+
+  const attempt = useCallback(async (text: string, doing: () => Promise<void>) => {
+    setFailure(undefined);
+    setPending(text);
+    try {
+      await doing();
+    } catch (error) {
+      setFailure(error);
+    } finally {
+      setPending(undefined);
+    }
+  }, []);
+  const say = useCallback(
+    (text: string) => attempt(text, () => ask(queries, id, text, way)),
+    [queries, id, way, attempt],
+  );
+  /** Asks a question again, or another one in its place. */
+  const sayInstead = (position: number, text: string) =>
+    thread ? attempt("", () => askInstead(queries, thread, position, text, way)) : Promise.resolve();
+
+  const runtime = useExternalStoreRuntime<Item>({
+    messages: shown,
+    isRunning: running || pending !== undefined,
+    convertMessage: (item) => ({
+      id: item.id,
+      role: item.kind === "question" ? "user" : "assistant",
+      content: [{ type: "text", text: item.text }],
+      metadata: { custom: { item } },
+    }),
+    onNew: (message) => say(textOf(message.content)),
+    onEdit: async (message) => {
+      const edited = shown.find((item) => item.id === message.sourceId);
+      if (edited) await sayInstead(edited.position, textOf(message.content));
+    },
+    onReload: async (parent) => {
+      const question = shown.find((item) => item.id === parent);
+      if (question) await sayInstead(question.position, question.text);
+    },
+    onCancel: async () => {
+      if (id && working) await stop(id, working);
+    },
+  });
+
+  const context = useMemo(
+    () => ({
+      thread,
+      family,
+      show: (what: string | undefined) =>
+        id && go(address(["chat", id], { open: what }), { replace: open !== undefined }),
+      open,
+      say,
+    }),
+    [thread, family, id, open, say],
+  );
+
+  return (
+    <AssistantRuntimeProvider runtime={runtime}>
+      <ConversationContext value={context}>
+        <div className={`chat ${open ? "with-panel" : ""}`}>
+          <section className="talk" aria-label={words.chat.title}>
+            <div className="talk-top">
+              <Choose assistants={assistants} way={way} onChange={setWay} />
+              <span className="grow" />
+              {thread && shown.length > 0 && (
+                <IconButton
+                  icon="export"
+                  label={words.chat.export}
+                  onClick={() => saveConversation(thread.title, said, words)}
+                />
+              )}
+            </div>
+            {shown.length === 0 && assistant ? (
+              <Welcome assistant={assistant} say={say} />
+            ) : (
+              <Messages items={shown} />
+            )}
+            <div className="talk-bottom">
+              {failure !== undefined && <Problem error={failure} />}
+              {followed && !followed.connected && !over && (
+                <p className="small soft row" role="status">
+                  <span className="spin" aria-hidden="true" />
+                  {words.chat.reconnecting}
+                </p>
+              )}
+              <Composer assistant={assistant} running={running} />
+            </div>
+          </section>
+          {open && thread && <Panel open={open} thread={thread} items={shown} />}
+        </div>
+      </ConversationContext>
+    </AssistantRuntimeProvider>
+  );
+}
+
+/** Who answers, and how: as the conversation notes it, or as it was chosen last. */
+function useWay(thread: Thread | undefined, runs: Runs, assistants: readonly Assistant[]): [Way, (way: Way) => void] {
+  const first = (): Way => {
+    const noted = notes(thread);
+    const known = (name: string | null | undefined) =>
+      assistants.find((assistant) => assistant.assistant_id === name)?.assistant_id;
+    const assistant =
+      known(noted.assistant) ??
+      known(runs[0]?.assistant_id) ??
+      (thread ? undefined : known(localStorage.getItem(LAST))) ??
+      assistants[0]?.assistant_id ??
+      "";
+    return { assistant, mode: noted.mode, format: noted.format };
+  };
+  const [way, set] = useState(first);
+  const choose = (chosen: Way) => {
+    localStorage.setItem(LAST, chosen.assistant);
+    set(chosen);
+  };
+  return [way, choose];
+}
+
+type ChooseProps = { assistants: readonly Assistant[]; way: Way; onChange: (way: Way) => void };
+
+function Choose({ assistants, way, onChange }: ChooseProps) {
+  const words = useWords();
+  const assistant = assistants.find((known) => known.assistant_id === way.assistant);
+  const { modes = [], formats = [] } = assistant?.metadata ?? {};
+  return (
+    <>
+      <select
+        className="field strong"
+        aria-label={words.chat.assistant}
+        value={way.assistant}
+        onChange={(event) => onChange({ assistant: event.target.value })}
+      >
+        {assistants.map((known) => (
+          <option key={known.assistant_id} value={known.assistant_id}>
+            {known.name}
+          </option>
+        ))}
+      </select>
+      {modes.length > 1 && (
+        <select
+          className="field"
+          aria-label={words.chat.mode}
+          value={way.mode ?? modes[0]}
+          onChange={(event) => onChange({ ...way, mode: event.target.value })}
+        >
+          {modes.map((mode) => (
+            <option key={mode} value={mode}>
+              {words.modes[mode as keyof typeof words.modes] ?? mode}
+            </option>
+          ))}
+        </select>
+      )}
+      {formats.length > 1 && (
+        <select
+          className="field"
+          aria-label={words.chat.format}
+          value={way.format ?? formats[0]}
+          onChange={(event) => onChange({ ...way, format: event.target.value })}
+        >
+          {formats.map((format) => (
+            <option key={format} value={format}>
+              {words.formats[format]}
+            </option>
+          ))}
+        </select>
+      )}
+    </>
+  );
+}
+
+function textOf(content: readonly { readonly type: string }[]): string {
+  return content
+    .map((part) => ("text" in part && typeof part.text === "string" ? part.text : ""))
+    .join("\n")
+    .trim();
+}

@@ -1,0 +1,94 @@
+// Where one asks. @ completes the names of documents.
+
+import {
+  ComposerPrimitive,
+  type Unstable_DirectiveFormatter,
+  type Unstable_TriggerItem,
+  unstable_useLiveCompletionAdapter,
+} from "@assistant-ui/react";
+import { documents } from "../api/queries";
+import type { Assistant } from "../api/schema";
+import { Icon } from "../ui/icons";
+import { useWords } from "../words";
+
+/** So many documents are offered. */
+const OFFERED = 8;
+
+/** A document is named with @; with quotation marks if its name has spaces. */
+const FORMATTER: Unstable_DirectiveFormatter = {
+  serialize: ({ label }) => (/\s/.test(label) ? `@"${label}"` : `@${label}`),
+  parse: (text) => [{ kind: "text", text }],
+};
+
+export function Composer({ assistant, running }: { assistant?: Assistant; running: boolean }) {
+  const words = useWords();
+  const corpora = assistant?.metadata.corpora ?? [];
+  const corpus = corpora.length === 1 ? corpora[0] : undefined;
+  const mention = unstable_useLiveCompletionAdapter({
+    cacheKey: corpus,
+    fetcher: async (search): Promise<readonly Unstable_TriggerItem[]> => {
+      const found = await documents(
+        { search: search || undefined, status: "ready", corpus, sort: "title" },
+        0,
+        OFFERED,
+      );
+      return found.documents.map(({ id, title, kind }) => ({
+        id,
+        type: "document",
+        label: title,
+        description: kind,
+      }));
+    },
+  });
+  return (
+    <ComposerPrimitive.Unstable_TriggerPopoverRoot>
+      <ComposerPrimitive.Root className="composer card">
+        <ComposerPrimitive.Input
+          aria-label={words.chat.yourQuestion}
+          placeholder={words.chat.placeholder}
+          autoFocus
+          maxRows={10}
+          submitMode="enter"
+        />
+        {running ? (
+          <ComposerPrimitive.Cancel className="button main icon" aria-label={words.chat.stop} title={words.chat.stop}>
+            <Icon name="stop" />
+          </ComposerPrimitive.Cancel>
+        ) : (
+          <ComposerPrimitive.Send className="button main icon" aria-label={words.chat.ask} title={words.chat.ask}>
+            <Icon name="send" />
+          </ComposerPrimitive.Send>
+        )}
+        <ComposerPrimitive.Unstable_TriggerPopover
+          char="@"
+          adapter={mention.adapter}
+          isLoading={mention.isLoading}
+          className="mentions card"
+          aria-label={words.chat.mention}
+        >
+          <ComposerPrimitive.Unstable_TriggerPopover.Directive formatter={FORMATTER} />
+          <ComposerPrimitive.Unstable_TriggerPopoverItems>
+            {(items) =>
+              items.length === 0 ? (
+                <p className="small soft mentions-none">{words.chat.noMention}</p>
+              ) : (
+                items.map((item, index) => (
+                  <ComposerPrimitive.Unstable_TriggerPopoverItem
+                    key={item.id}
+                    item={item}
+                    index={index}
+                    className="mention"
+                  >
+                    <Icon name="documents" size={16} />
+                    <span className="clip grow">{item.label}</span>
+                    <span className="soft small">{item.description}</span>
+                  </ComposerPrimitive.Unstable_TriggerPopoverItem>
+                ))
+              )
+            }
+          </ComposerPrimitive.Unstable_TriggerPopoverItems>
+        </ComposerPrimitive.Unstable_TriggerPopover>
+      </ComposerPrimitive.Root>
+    </ComposerPrimitive.Unstable_TriggerPopoverRoot>
+  );
+}

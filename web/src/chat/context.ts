@@ -1,0 +1,24 @@
+// What every part of a conversation has at hand.
+
+import { createContext, useContext } from "react";
+import type { Thread } from "../api/schema";
+
+export type ConversationState = {
+  readonly thread?: Thread;
+  readonly family: readonly Thread[];
+  /** Opens something beside the conversation, or closes it. */
+  readonly show: (what: string | undefined) => void;
+  /** What is open. */
+  readonly open?: string;
+  readonly say: (text: string) => Promise<void>;
+};
+
+export const ConversationContext = createContext<ConversationState>({
+  family: [],
+  show: () => {},
+  say: () => Promise.resolve(),
+});
+
+export function useConversation(): ConversationState {
+  return useContext(ConversationContext);
+}

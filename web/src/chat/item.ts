@@ -1,0 +1,8 @@
+// The item that a message of the chat library stands for.
+
+import { useAuiState } from "@assistant-ui/react";
+import type { Item } from "./items";
+
+export function useItem(): Item {
+  return useAuiState((state) => state.message.metadata.custom?.item as Item);
+}

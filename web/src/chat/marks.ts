@@ -1,0 +1,54 @@
+// Finds in the text of an answer the numbers of its sources, such as [2] or [1, 3], and words that the guard doubts.
+
+import type { Nodes, Parents, PhrasingContent, Root, Text } from "mdast";
+
+export type Doubt = { readonly words: string; readonly why: string };
+
+const NUMBERS = /\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]/;
+
+/** For remark. */
+export function marks(doubts: readonly Doubt[]) {
+  return (tree: Root) => visit(tree, doubts);
+}
+
+function visit(parent: Parents, doubts: readonly Doubt[]) {
+  // Where text may stand, what it is split into may stand as well.
+  const children: Nodes[] = parent.children;
+  parent.children = children.flatMap((child): Nodes[] => {
+    if (child.type === "text") return split(child, doubts);
+    if ("children" in child) visit(child, doubts);
+    return [child];
+  }) as typeof parent.children;
+}
+
+function split(text: Text, doubts: readonly Doubt[]): PhrasingContent[] {
+  const numbers = NUMBERS.exec(text.value);
+  if (numbers) {
+    const before = text.value.slice(0, numbers.index);
+    const after = text.value.slice(numbers.index + numbers[0].length);
+    const cited = (numbers[1] ?? "").split(/[,;]/).map((number) => source(Number(number)));
+    return [...split(plain(before), doubts), ...cited, ...split(plain(after), doubts)];
+  }
+  for (const { words, why } of doubts) {
+    const at = text.value.indexOf(words);
+    if (at >= 0) {
+      const after = plain(text.value.slice(at + words.length));
+      return [plain(text.value.slice(0, at)), doubted(words, why), ...split(after, doubts)];
+    }
+  }
+  return text.value ? [text] : [];
+}
+
+function plain(value: string): Text {
+  return { type: "text", value };
+}
+
+function source(number: number): PhrasingContent {
+  const data = { hName: "sup", hProperties: { dataSource: number } };
+  return { type: "emphasis", children: [plain(String(number))], data } as PhrasingContent;
+}
+
+function doubted(words: string, why: string): PhrasingContent {
+  const data = { hName: "mark", hProperties: { title: why } };
+  return { type: "emphasis", children: [plain(words)], data } as PhrasingContent;
+}

@@ -1,0 +1,92 @@
+// What was said, however much it is: only what is in sight is drawn. It stays at the end while an answer comes, unless
+// somebody reads further up.
+
+import { ThreadPrimitive } from "@assistant-ui/react";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import { IconButton } from "../ui/parts";
+import { useWords } from "../words";
+import { Answer } from "./answer";
+import type { Item } from "./items";
+import { EditQuestion, Question } from "./question";
+
+/** So near to the end, in pixels, one is at the end. */
+const NEAR = 80;
+
+const COMPONENTS = { UserMessage: Question, AssistantMessage: Answer, UserEditComposer: EditQuestion };
+
+export function Messages({ items }: { items: readonly Item[] }) {
+  const words = useWords();
+  const view = useRef<HTMLDivElement>(null);
+  const [atEnd, setAtEnd] = useState(true);
+  const follows = useRef(true);
+  const list = useVirtualizer({
+    count: items.length,
+    getScrollElement: () => view.current,
+    estimateSize: (index) => (items[index]?.kind === "question" ? 90 : 320),
+    getItemKey: (index) => items[index]?.id ?? index,
+    overscan: 4,
+    paddingStart: 24,
+    paddingEnd: 32,
+  });
+  const height = list.getTotalSize();
+
+  const toEnd = () => {
+    const box = view.current;
+    if (box) box.scrollTop = box.scrollHeight;
+  };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it goes along whenever there is more to see
+  useLayoutEffect(() => {
+    if (follows.current) toEnd();
+  }, [height, items]);
+  const count = items.length;
+  // Whoever says something wants to see what becomes of it.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only what was added counts
+  useEffect(() => {
+    follows.current = true;
+    toEnd();
+  }, [count]);
+
+  return (
+    <ThreadPrimitive.Root className="messages-frame">
+      <section
+        ref={view}
+        className="messages"
+        aria-label={words.chat.messages}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard
+        tabIndex={0}
+        onScroll={(event) => {
+          const box = event.currentTarget;
+          const near = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
+          follows.current = near;
+          setAtEnd(near);
+        }}
+      >
+        <div className="messages-all" style={{ height }}>
+          {list.getVirtualItems().map((row) => (
+            <div
+              key={row.key}
+              ref={list.measureElement}
+              data-index={row.index}
+              className="messages-one"
+              style={{ transform: `translateY(${row.start}px)` }}
+            >
+              <ThreadPrimitive.Unstable_MessageById messageId={String(row.key)} components={COMPONENTS} />
+            </div>
+          ))}
+        </div>
+      </section>
+      {!atEnd && (
+        <IconButton
+          className="to-end card"
+          icon="down"
+          label={words.chat.toEnd}
+          onClick={() => {
+            follows.current = true;
+            toEnd();
+          }}
+        />
+      )}
+    </ThreadPrimitive.Root>
+  );
+}

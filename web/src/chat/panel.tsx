@@ -1,0 +1,81 @@
+// What is open beside a conversation: a page that is cited, an answer in its fields, or the way that it took.
+
+import { lazy, Suspense, useEffect, useRef } from "react";
+import type { Thread } from "../api/schema";
+import { IconButton, Waiting } from "../ui/parts";
+import { useWords } from "../words";
+import { Mark } from "./citations";
+import { useConversation } from "./context";
+import { Details } from "./details";
+import type { Item } from "./items";
+
+const Reader = lazy(() => import("../reader/reader").then(({ Reader }) => ({ default: Reader })));
+const WayView = lazy(() => import("../way/way").then(({ WayView }) => ({ default: WayView })));
+
+type PanelProps = { open: string; thread: Thread; items: readonly Item[] };
+
+export function Panel({ open, thread, items }: PanelProps) {
+  const words = useWords();
+  const { show } = useConversation();
+  const panel = useRef<HTMLElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whatever is opened gets the focus
+  useEffect(() => {
+    panel.current?.focus({ preventScroll: true });
+  }, [open]);
+  return (
+    <aside
+      ref={panel}
+      className="panel"
+      aria-label={words.panel}
+      tabIndex={-1}
+      onKeyDown={(event) => {
+        if (event.key === "Escape" && !event.defaultPrevented) show(undefined);
+      }}
+    >
+      <IconButton className="panel-close" icon="close" label={words.close} onClick={() => show(undefined)} />
+      <Suspense fallback={<Waiting label={words.loading} />}>
+        <Opened open={open} thread={thread} items={items} />
+      </Suspense>
+    </aside>
+  );
+}
+
+function Opened({ open, thread, items }: PanelProps) {
+  const words = useWords();
+  const [kind, name = "", rest = ""] = open.split(":");
+  const item = items.find((known) => known.kind !== "question" && known.run === name);
+  if (kind === "way") return <WayView key={name} thread={thread} run={name} position={positionOf(items, name)} />;
+  if (kind === "page") return <Reader key={name} document={name} page={Number(rest)} />;
+  const citations =
+    item?.kind === "answer"
+      ? item.basis.citations
+      : item?.kind === "turn"
+        ? item.followed?.turn.citations
+        : undefined;
+  const citation = kind === "cite" ? citations?.[Number(rest)] : undefined;
+  if (citation?.page != null) {
+    return (
+      <Reader
+        key={`${citation.document_id} ${citation.version}`}
+        document={citation.document_id}
+        page={citation.page}
+        version={citation.version}
+        boxes={citation.boxes}
+        snippet={citation.snippet}
+      >
+        <blockquote className="reader-quote">
+          <p>{citation.snippet}</p>
+          <Mark found={citation.found} />
+        </blockquote>
+      </Reader>
+    );
+  }
+  if (kind === "details" && item?.kind === "answer") return <Details item={item} />;
+  return <p className="soft panel-none">{words.nowhere}</p>;
+}
+
+/** Where the question of a turn stands. */
+function positionOf(items: readonly Item[], run: string): number {
+  const at = items.findIndex((item) => item.kind !== "question" && item.run === run);
+  return items[at - 1]?.position ?? 0;
+}

@@ -1,0 +1,106 @@
+// What a turn does while it works: the step it is at, in words; the plan and the tools, to be folded open.
+
+import type { PlanStep } from "../api/schema";
+import { Icon } from "../ui/icons";
+import { Problem } from "../ui/parts";
+import { useNumbers, useWords, type Words } from "../words";
+import type { Followed } from "./follow";
+import { type Call, current, isOver, type Step, type Turn, written } from "./turn";
+
+export function nodeWords(words: Words, node: string): string {
+  const name = node.split("/").at(-1) ?? node;
+  return words.nodes[name as keyof typeof words.nodes] ?? name;
+}
+
+export function Progress({ followed }: { followed: Followed }) {
+  const words = useWords();
+  const { turn, failure } = followed;
+  if (failure) return <Problem error={failure} />;
+  if (turn.status === "failed") return <Problem error={new Error(turn.error ?? words.chat.failed)} />;
+  const step = current(turn);
+  const over = isOver(turn);
+  return (
+    <div className="progress">
+      {!over && (
+        <p className="row small soft" role="status">
+          <span className="spin" aria-hidden="true" />
+          <span className="clip">{step ? doing(words, step) : words.chat.begun}</span>
+        </p>
+      )}
+      {turn.status === "stopped" && written(turn) === "" && <p className="notice">{words.chat.stopped}</p>}
+      {step?.retrying && !over && <p className="small soft">{words.chat.retrying(step.retrying)}</p>}
+      {turn.resumed && !over && <p className="small soft">{words.chat.resumed}</p>}
+      {turn.plan.length > 0 && <Plan steps={turn.plan} />}
+      <Tools turn={turn} />
+    </div>
+  );
+}
+
+function doing(words: Words, step: Step): string {
+  const known = nodeWords(words, step.node);
+  return step.doing ? `${known}: ${step.doing}` : known;
+}
+
+export function Plan({ steps }: { steps: readonly PlanStep[] }) {
+  const words = useWords();
+  const done = steps.filter((step) => step.done).length;
+  return (
+    <details className="fold small">
+      <summary>
+        {words.chat.plan} <span className="soft">{words.of(done, steps.length)}</span>
+      </summary>
+      <ol className="plan">
+        {steps.map((step) => (
+          <li key={step.number} className={step.done ? "done" : ""}>
+            <Icon name={step.done ? "done" : "right"} size={14} />
+            <span>
+              {step.description} <code>{step.action}</code>
+              {step.done && <span className="hidden"> {words.done}</span>}
+            </span>
+          </li>
+        ))}
+      </ol>
+    </details>
+  );
+}
+
+function Tools({ turn }: { turn: Turn }) {
+  const calls = turn.steps.flatMap((step) => step.calls);
+  return (
+    <>
+      {calls.map((call) => (
+        <ToolCall key={call.id} call={call} />
+      ))}
+    </>
+  );
+}
+
+export function ToolCall({ call }: { call: Call }) {
+  const words = useWords();
+  const numbers = useNumbers();
+  const { result } = call;
+  return (
+    <details className="fold small">
+      <summary>
+        {!result && <span className="spin" aria-hidden="true" />}
+        <code>{call.name}</code>
+        <span className="soft clip">{inWords(call.arguments)}</span>
+        {result?.error && <span className="chip bad">{words.chat.toolFailed}</span>}
+        {result?.sources !== undefined && (
+          <span className="chip">{words.chat.toolSources(numbers.count(result.sources))}</span>
+        )}
+      </summary>
+      <pre>{JSON.stringify(call.arguments, null, 2)}</pre>
+      {result?.error && <p className="notice bad">{result.error}</p>}
+      {result?.data != null && <pre>{JSON.stringify(result.data, null, 2).slice(0, 4000)}</pre>}
+    </details>
+  );
+}
+
+function inWords(value: unknown): string {
+  return typeof value === "object" && value !== null
+    ? Object.values(value)
+        .filter((one) => typeof one === "string" || typeof one === "number")
+        .join(", ")
+    : "";
+}

@@ -1,0 +1,51 @@
+// The words of an answer: Markdown with tables, in which the numbers of sources can be opened and doubtful words are
+// marked. No markup of the model's own becomes part of the page, and links are shown with where they lead.
+
+import { memo } from "react";
+import Markdown, { type Components } from "react-markdown";
+import remarkGfm from "remark-gfm";
+import type { Basis } from "../api/schema";
+import { Cite } from "./citations";
+import { marks } from "./marks";
+
+type ProseProps = { text: string; basis: Partial<Basis>; name?: string };
+
+const COMPONENTS: Components = {
+  // Pictures would be asked for from wherever the model says.
+  img: ({ alt, src }) => <span className="soft">[{alt || String(src)}]</span>,
+  a: ({ href, children }) => (
+    <a href={href} rel="noopener noreferrer nofollow" target="_blank" title={href}>
+      {children}
+    </a>
+  ),
+  table: ({ children }) => (
+    <div className="table-frame">
+      <table>{children}</table>
+    </div>
+  ),
+};
+
+export const Prose = memo(function Prose({ text, basis, name }: ProseProps) {
+  const doubted = (basis.warnings ?? []).flatMap((warning) =>
+    warning.about ? [{ words: warning.about, why: warning.text }] : [],
+  );
+  const own: Components = {
+    ...COMPONENTS,
+    sup: ({ node, children }) => {
+      const number = Number(node?.properties?.dataSource);
+      return number ? <Cite number={number} basis={basis} name={name} /> : <sup>{children}</sup>;
+    },
+    mark: ({ node, children }) => (
+      <mark className="doubted" title={String(node?.properties?.title ?? "")}>
+        {children}
+      </mark>
+    ),
+  };
+  return (
+    <div className="prose">
+      <Markdown remarkPlugins={[remarkGfm, [marks, doubted]]} components={own}>
+        {text}
+      </Markdown>
+    </div>
+  );
+});

@@ -1,0 +1,90 @@
+// The conversations, the last used first.
+
+import "./threads.css";
+import { useQueryClient } from "@tanstack/react-query";
+import { useDeferredValue, useState } from "react";
+import { api } from "../api/client";
+import { names, useThreads } from "../api/queries";
+import type { Thread } from "../api/schema";
+import { address, go } from "../route";
+import { Icon } from "../ui/icons";
+import { Confirm, IconButton, Problem } from "../ui/parts";
+import { useNumbers, useWords } from "../words";
+import { heads } from "./family";
+
+export function Threads({ current }: { current?: string }) {
+  const words = useWords();
+  const [search, setSearch] = useState("");
+  const title = useDeferredValue(search.trim());
+  const threads = useThreads(title);
+  const [leaving, setLeaving] = useState<Thread>();
+  const queries = useQueryClient();
+  const all = threads.data?.pages.flat() ?? [];
+  const remove = async (thread: Thread) => {
+    await api.DELETE("/threads/{thread}", { params: { path: { thread: thread.thread_id } } });
+    await queries.invalidateQueries({ queryKey: names.threads });
+    if (thread.thread_id === current) go(address(["chat"]));
+  };
+  return (
+    <section className="threads" aria-label={words.chat.conversations}>
+      <div className="threads-top">
+        <label className="threads-search">
+          <span className="hidden">{words.chat.searchConversations}</span>
+          <Icon name="search" size={15} />
+          <input
+            type="search"
+            placeholder={words.chat.searchConversations}
+            value={search}
+            onChange={(event) => setSearch(event.target.value)}
+          />
+        </label>
+        <a
+          className="button bare icon"
+          href={address(["chat"])}
+          aria-label={words.chat.begin}
+          title={words.chat.begin}
+        >
+          <Icon name="plus" />
+        </a>
+      </div>
+      {threads.error && <Problem error={threads.error} again={() => threads.refetch()} />}
+      <ul>
+        {heads(all).map((thread) => (
+          <Line key={thread.thread_id} thread={thread} current={current} onDelete={() => setLeaving(thread)} />
+        ))}
+      </ul>
+      {threads.data && all.length === 0 && <p className="soft small threads-none">{words.chat.noConversations}</p>}
+      {threads.hasNextPage && (
+        <button type="button" className="button bare" onClick={() => threads.fetchNextPage()}>
+          {words.more}
+        </button>
+      )}
+      <Confirm
+        open={leaving !== undefined}
+        onClose={() => setLeaving(undefined)}
+        title={words.chat.deleteTitle}
+        about={leaving?.title ?? ""}
+        yes={words.delete}
+        onYes={() => leaving && void remove(leaving)}
+      />
+    </section>
+  );
+}
+
+function Line({ thread, current, onDelete }: { thread: Thread; current?: string; onDelete: () => void }) {
+  const words = useWords();
+  const numbers = useNumbers();
+  const here = thread.thread_id === current;
+  return (
+    <li className={here ? "here" : ""}>
+      <a href={address(["chat", thread.thread_id])} aria-current={here ? "page" : undefined}>
+        <span className="clip">{thread.title || words.chat.untitled}</span>
+        <span className="soft threads-when">
+          {thread.status === "busy" && <span className="spin" role="img" aria-label={words.chat.working} />}
+          {numbers.since(thread.updated_at)}
+        </span>
+      </a>
+      <IconButton icon="delete" label={words.chat.deleteNamed(thread.title)} onClick={onDelete} />
+    </li>
+  );
+}

@@ -1,0 +1,134 @@
+// One document: what was read of each page, beside the page itself.
+
+import "./documents.css";
+import { useQueryClient } from "@tanstack/react-query";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { api } from "../api/client";
+import { names, useDocument } from "../api/queries";
+import type { Document } from "../api/schema";
+import { address, go } from "../route";
+import { Icon } from "../ui/icons";
+import { Confirm, Problem, Waiting } from "../ui/parts";
+import { useNumbers, useWords } from "../words";
+import { Ledger } from "./ledger";
+import { STATUS_TONES } from "./list";
+import { Loads } from "./loading";
+import { send, watch } from "./loads";
+
+const Reader = lazy(() => import("../reader/reader").then(({ Reader }) => ({ default: Reader })));
+
+export function DocumentView({ id, query }: { id: string; query: URLSearchParams }) {
+  const words = useWords();
+  const document = useDocument(id);
+  const queries = useQueryClient();
+  const page = Number(query.get("page")) || 1;
+  const pending = document.data && (document.data.status === "loading" || document.data.pending);
+  const source = document.data?.source ?? "";
+  useEffect(() => {
+    if (pending) watch(queries, id, source);
+  }, [queries, id, pending, source]);
+  const turn = (to: number) => go(address(["documents", id], { page: String(to) }), { replace: true });
+  if (document.error) {
+    return (
+      <div className="centred">
+        <Problem error={document.error} again={() => document.refetch()} />
+      </div>
+    );
+  }
+  if (!document.data) {
+    return (
+      <div className="centred">
+        <Waiting label={words.loading} />
+      </div>
+    );
+  }
+  return (
+    <section className="document" aria-label={document.data.title}>
+      <Head document={document.data} />
+      <div className="document-body">
+        <Ledger pages={document.data.pages} at={page} onChoose={turn} />
+        <div className="document-page">
+          {document.data.pages.length > 0 ? (
+            <Suspense fallback={<Waiting label={words.loading} />}>
+              <Reader document={id} page={page} onPage={turn} />
+            </Suspense>
+          ) : (
+            <p className="soft">{words.documents.noPages}</p>
+          )}
+        </div>
+      </div>
+    </section>
+  );
+}
+
+function Head({ document }: { document: Document }) {
+  const words = useWords();
+  const numbers = useNumbers();
+  const queries = useQueryClient();
+  const [leaving, setLeaving] = useState(false);
+  const choose = useRef<HTMLInputElement>(null);
+  const { id, corpus, kind: type, key } = document;
+  const remove = async () => {
+    await api.DELETE("/documents/{document}", { params: { path: { document: id } } });
+    await queries.invalidateQueries({ queryKey: names.documents });
+    go(address(["documents"]));
+  };
+  return (
+    <header className="document-top">
+      <p className="small">
+        <a href={address(["documents"])}>{words.documents.title}</a>
+      </p>
+      <div className="row document-title">
+        <h1 className="grow">{document.title}</h1>
+        <input
+          ref={choose}
+          type="file"
+          hidden
+          data-testid="replacement"
+          onChange={(event) => {
+            const file = event.target.files?.[0];
+            if (file) send(queries, [file], { corpus, type, key });
+            event.target.value = "";
+          }}
+        />
+        <a className="button" href={`/documents/${id}/original`} target="_blank" rel="noopener">
+          <Icon name="export" size={16} />
+          {words.documents.original}
+        </a>
+        <button type="button" className="button" onClick={() => choose.current?.click()}>
+          <Icon name="replace" size={16} />
+          {words.documents.replace}
+        </button>
+        <button type="button" className="button danger" onClick={() => setLeaving(true)}>
+          <Icon name="delete" size={16} />
+          {words.delete}
+        </button>
+      </div>
+      <p className="small soft document-facts">
+        <span className={`chip ${STATUS_TONES[document.status]}`}>{words.documents.statuses[document.status]}</span>
+        <span>{corpus}</span>
+        <code>{type}</code>
+        {document.language && <span>{document.language}</span>}
+        <span>
+          {numbers.count(document.chunks)} {words.documents.chunks.toLowerCase()}
+        </span>
+        <span>
+          {numbers.count(document.tables)} {words.documents.tables.toLowerCase()}
+        </span>
+        <span>{numbers.bytes(document.bytes)}</span>
+        <span>{words.documents.loadedIn(numbers.time(document.milliseconds))}</span>
+        <span>{numbers.moment(document.changed)}</span>
+      </p>
+      {document.problem && <p className="notice bad">{document.problem}</p>}
+      <Loads />
+      <Confirm
+        open={leaving}
+        onClose={() => setLeaving(false)}
+        title={words.documents.deleteTitle}
+        about={words.documents.deleteAbout(document.title)}
+        yes={words.delete}
+        onYes={() => void remove()}
+      />
+    </header>
+  );
+}

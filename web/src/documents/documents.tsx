@@ -1,0 +1,199 @@
+// All documents: dropped or fetched, followed while they are loaded, filtered, opened.
+
+import "./documents.css";
+import { useQueryClient } from "@tanstack/react-query";
+import { type DragEvent, type ReactNode, useEffect, useRef, useState } from "react";
+import { type DocumentFilter, useDocuments } from "../api/queries";
+import { address, go } from "../route";
+import { Icon } from "../ui/icons";
+import { Dialog, Problem } from "../ui/parts";
+import { useWords } from "../words";
+import { Figures } from "./figures";
+import { List } from "./list";
+import { Loads } from "./loading";
+import { type About, fetchFrom, send, watch } from "./loads";
+
+const FILTERS = ["corpus", "type", "status", "search", "sort"] as const;
+const STATUSES = ["ready", "loading", "empty", "failed", "duplicate"] as const;
+
+export function Documents({ query }: { query: URLSearchParams }) {
+  const words = useWords();
+  const queries = useQueryClient();
+  const filter: DocumentFilter = Object.fromEntries(
+    FILTERS.flatMap((name) => {
+      const value = query.get(name);
+      return value ? [[name, value]] : [];
+    }),
+  );
+  const first = useDocuments(filter);
+  const loading = useDocuments({ status: "loading" }, 0, 50);
+  const [dropping, setDropping] = useState(false);
+  const [fetching, setFetching] = useState(false);
+  const choose = useRef<HTMLInputElement>(null);
+  const about: About = { corpus: filter.corpus, type: filter.type };
+
+  // What is being loaded is followed, whoever sent it.
+  useEffect(() => {
+    for (const { id, source } of loading.data?.documents ?? []) watch(queries, id, source);
+  }, [queries, loading.data]);
+
+  const set = (name: (typeof FILTERS)[number], value: string) =>
+    go(address(["documents"], { ...filter, [name]: value || undefined }), { replace: true });
+  const drop = (event: DragEvent) => {
+    event.preventDefault();
+    setDropping(false);
+    send(queries, [...event.dataTransfer.files], about);
+  };
+  const { corpora = {}, types = {}, figures, total } = first.data ?? {};
+  const nothing = first.data && Object.keys(corpora).length === 0;
+  return (
+    <section
+      className={`view documents ${dropping ? "dropping" : ""}`}
+      aria-label={words.documents.title}
+      onDragOver={(event) => {
+        event.preventDefault();
+        setDropping(true);
+      }}
+      onDragLeave={(event) => {
+        if (!event.currentTarget.contains(event.relatedTarget as Node)) setDropping(false);
+      }}
+      onDrop={drop}
+    >
+      <div className="view-inside documents-inside">
+        <header className="row documents-top">
+          <h1 className="grow">{words.documents.title}</h1>
+          <input
+            ref={choose}
+            type="file"
+            multiple
+            hidden
+            data-testid="files"
+            onChange={(event) => {
+              send(queries, [...(event.target.files ?? [])], about);
+              event.target.value = "";
+            }}
+          />
+          <button type="button" className="button" onClick={() => setFetching(true)}>
+            <Icon name="link" size={16} />
+            {words.documents.fromAddress}
+          </button>
+          <button type="button" className="button main" onClick={() => choose.current?.click()}>
+            <Icon name="upload" size={16} />
+            {words.documents.add}
+          </button>
+        </header>
+        {figures && !nothing && <Figures figures={figures} />}
+        <Loads />
+        {first.error && <Problem error={first.error} again={() => first.refetch()} />}
+        {nothing ? (
+          <button type="button" className="drop-here" onClick={() => choose.current?.click()}>
+            <Icon name="upload" size={28} />
+            <span className="strong">{words.documents.dropHere}</span>
+            <span className="soft small">{words.documents.dropAbout}</span>
+          </button>
+        ) : (
+          <>
+            <search className="filters">
+              <label className="grow">
+                <span className="hidden">{words.documents.search}</span>
+                <input
+                  type="search"
+                  className="field"
+                  placeholder={words.documents.search}
+                  value={filter.search ?? ""}
+                  onChange={(event) => set("search", event.target.value)}
+                />
+              </label>
+              <Pick label={words.documents.corpus} value={filter.corpus} onPick={(value) => set("corpus", value)}>
+                {Object.entries(corpora).map(([name, count]) => (
+                  <option key={name} value={name}>{`${name} (${count})`}</option>
+                ))}
+              </Pick>
+              <Pick label={words.documents.type} value={filter.type} onPick={(value) => set("type", value)}>
+                {Object.entries(types).map(([name, count]) => (
+                  <option key={name} value={name}>{`${name} (${count})`}</option>
+                ))}
+              </Pick>
+              <Pick label={words.documents.status} value={filter.status} onPick={(value) => set("status", value)}>
+                {STATUSES.map((status) => (
+                  <option key={status} value={status}>
+                    {words.documents.statuses[status]}
+                  </option>
+                ))}
+              </Pick>
+              <select
+                className="field"
+                aria-label={words.documents.sort}
+                value={filter.sort ?? "source"}
+                onChange={(event) => set("sort", event.target.value)}
+              >
+                {(["source", "title", "changed", "pages"] as const).map((sort) => (
+                  <option key={sort} value={sort}>
+                    {words.documents.sorts[sort]}
+                  </option>
+                ))}
+              </select>
+            </search>
+            {total === 0 && <p className="soft">{words.documents.noneFit}</p>}
+            {total !== undefined && total > 0 && <List filter={filter} total={total} />}
+          </>
+        )}
+      </div>
+      {dropping && (
+        <div className="drop-veil" aria-hidden="true">
+          {words.documents.dropNow}
+        </div>
+      )}
+      <FromAddress open={fetching} onClose={() => setFetching(false)} about={about} />
+    </section>
+  );
+}
+
+type PickProps = { label: string; value?: string; onPick: (value: string) => void; children: ReactNode };
+
+function Pick({ label, value, onPick, children }: PickProps) {
+  const words = useWords();
+  return (
+    <select className="field" aria-label={label} value={value ?? ""} onChange={(event) => onPick(event.target.value)}>
+      <option value="">{words.documents.all(label)}</option>
+      {children}
+    </select>
+  );
+}
+
+function FromAddress({ open, onClose, about }: { open: boolean; onClose: () => void; about: About }) {
+  const words = useWords();
+  const queries = useQueryClient();
+  const [text, setText] = useState("");
+  const addresses = text.split(/\s+/).filter((line) => /^https?:\/\//.test(line));
+  return (
+    <Dialog open={open} onClose={onClose} title={words.documents.fromAddress} about={words.documents.addressAbout}>
+      <form
+        className="feedback"
+        onSubmit={(event) => {
+          event.preventDefault();
+          for (const url of addresses) void fetchFrom(queries, url, about);
+          setText("");
+          onClose();
+        }}
+      >
+        <textarea
+          className="field"
+          rows={4}
+          aria-label={words.documents.addresses}
+          placeholder="https://"
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+        <div className="row feedback-bottom">
+          <button type="button" className="button" onClick={onClose}>
+            {words.cancel}
+          </button>
+          <button type="submit" className="button main" disabled={addresses.length === 0}>
+            {words.documents.fetch(addresses.length)}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

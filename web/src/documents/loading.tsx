@@ -1,0 +1,83 @@
+// What is being loaded, file by file and page by page.
+
+import { address } from "../route";
+import { IconButton } from "../ui/parts";
+import { useNumbers, useWords, type Words } from "../words";
+import { cancel, clear, isOver, type Load, useLoads } from "./loads";
+
+export function Loads() {
+  const words = useWords();
+  const loads = useLoads();
+  if (loads.length === 0) return null;
+  const over = loads.filter(isOver).length;
+  return (
+    <section className="card loads" aria-label={words.documents.loads}>
+      <header className="row">
+        <h2 className="grow">
+          {words.documents.loads} <span className="soft small">{words.of(over, loads.length)}</span>
+        </h2>
+        {over > 0 && (
+          <button type="button" className="button bare" onClick={clear}>
+            {words.documents.clear}
+          </button>
+        )}
+      </header>
+      <ul>
+        {loads.map((load) => (
+          <Line key={load.id} load={load} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Line({ load }: { load: Load }) {
+  const words = useWords();
+  const numbers = useNumbers();
+  const tone = load.state === "done" ? "good" : load.state === "failed" ? "bad" : "";
+  const percent = Math.round(100 * (load.part ?? 0));
+  return (
+    <li>
+      <div className="row">
+        <span className="grow clip strong small">
+          {load.state === "done" && load.document ? (
+            <a href={address(["documents", load.document])}>{load.source}</a>
+          ) : (
+            load.source
+          )}
+        </span>
+        <span className={`small ${tone ? `found ${tone}` : "soft"}`}>{inWords(words, numbers.count, load)}</span>
+        {!isOver(load) && (
+          <IconButton
+            icon="close"
+            label={words.documents.cancelNamed(load.source)}
+            onClick={() => void cancel(load)}
+          />
+        )}
+      </div>
+      {!isOver(load) && (
+        <div
+          className="bar"
+          role="progressbar"
+          aria-label={load.source}
+          aria-valuenow={percent}
+          aria-valuemin={0}
+          aria-valuemax={100}
+        >
+          <div style={{ width: `${percent}%` }} />
+        </div>
+      )}
+      {load.problem && (
+        <p className="small found bad" role="alert">
+          {load.problem}
+        </p>
+      )}
+    </li>
+  );
+}
+
+function inWords(words: Words, count: (value: number) => string, load: Load): string {
+  if (load.state === "reading" && load.page && load.pages) return words.pageOf(load.page, load.pages);
+  if (load.state === "indexing" && load.chunks !== undefined) return words.documents.indexed(count(load.chunks));
+  return words.documents.loadStates[load.state];
+}

@@ -1,0 +1,35 @@
+// Where the page begins.
+
+import "@fontsource-variable/inter/wght.css";
+import "@fontsource-variable/inter/wght-italic.css";
+import "./ui/tokens.css";
+import "./ui/base.css";
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { Failure } from "./api/client";
+import { App } from "./app";
+import { WordsProvider } from "./words";
+
+const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 10_000,
+      // What the server refuses it refuses again; what fails on the way may pass.
+      retry: (count, error) => count < 3 && !(error instanceof Failure && error.status < 500),
+    },
+  },
+});
+
+const root = document.getElementById("root");
+if (root) {
+  createRoot(root).render(
+    <StrictMode>
+      <QueryClientProvider client={queries}>
+        <WordsProvider>
+          <App />
+        </WordsProvider>
+      </QueryClientProvider>
+    </StrictMode>,
+  );
+}

@@ -1,0 +1,137 @@
+// Draws one page of a PDF: the picture, its text to be selected and read aloud, and boxes over the words that are meant.
+
+import { useQuery } from "@tanstack/react-query";
+import { GlobalWorkerOptions, getDocument, type PDFDocumentProxy, TextLayer } from "pdfjs-dist";
+import worker from "pdfjs-dist/build/pdf.worker.min.mjs?url";
+import { useEffect, useRef, useState } from "react";
+import { identified } from "../api/client";
+import { Problem, Waiting } from "../ui/parts";
+import { useWords } from "../words";
+import type { Box } from "./reader";
+
+GlobalWorkerOptions.workerSrc = worker;
+
+const BESIDES = "/assets/pdfjs";
+
+function open(id: string): Promise<PDFDocumentProxy> {
+  return getDocument({
+    url: `/documents/${id}/original`,
+    httpHeaders: identified(),
+    // Only what is looked at is asked for: a schedule has thousands of pages.
+    disableAutoFetch: true,
+    disableStream: true,
+    cMapUrl: `${BESIDES}/cmaps/`,
+    cMapPacked: true,
+    standardFontDataUrl: `${BESIDES}/standard_fonts/`,
+    wasmUrl: `${BESIDES}/wasm/`,
+    iccUrl: `${BESIDES}/iccs/`,
+  }).promise;
+}
+
+type PdfPageProps = { document: string; page: number; boxes: readonly Box[]; zoom: number };
+type Size = { readonly width: number; readonly height: number };
+
+export function PdfPage({ document: id, page, boxes, zoom }: PdfPageProps) {
+  const words = useWords();
+  const pdf = useQuery({
+    queryKey: ["pdf", id],
+    queryFn: () => open(id),
+    staleTime: 60_000,
+    structuralSharing: false,
+  });
+  const frame = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const texts = useRef<HTMLDivElement>(null);
+  const first = useRef<HTMLDivElement>(null);
+  const room = useWidth(frame);
+  /** The page in points, once it is drawn. */
+  const [size, setSize] = useState<Size>();
+  const [failed, setFailed] = useState<unknown>();
+  const width = Math.max(room - 2, 200) * zoom;
+
+  useEffect(() => {
+    const [picture, layer] = [canvas.current, texts.current];
+    if (!pdf.data || !picture || !layer || room === 0) return;
+    let gone = false;
+    let stop = () => {};
+    const draw = async () => {
+      const opened = await pdf.data.getPage(page);
+      const plain = opened.getViewport({ scale: 1 });
+      const scale = width / plain.width;
+      const viewport = opened.getViewport({ scale });
+      const ratio = Math.min(window.devicePixelRatio || 1, 3);
+      if (gone) return;
+      // Drawn aside first, so that the page before stays until this one is there.
+      const aside = document.createElement("canvas");
+      aside.width = Math.floor(viewport.width * ratio);
+      aside.height = Math.floor(viewport.height * ratio);
+      const drawing = opened.render({ canvas: aside, viewport, transform: [ratio, 0, 0, ratio, 0, 0] });
+      stop = () => drawing.cancel();
+      await drawing.promise;
+      const content = await opened.getTextContent();
+      if (gone) return;
+      picture.width = aside.width;
+      picture.height = aside.height;
+      picture.getContext("2d")?.drawImage(aside, 0, 0);
+      layer.replaceChildren();
+      layer.style.setProperty("--total-scale-factor", String(scale));
+      await new TextLayer({ textContentSource: content, container: layer, viewport }).render();
+      if (!gone) setSize({ width: plain.width, height: plain.height });
+    };
+    draw().catch((error: unknown) => {
+      if (!gone) setFailed(error);
+    });
+    return () => {
+      gone = true;
+      stop();
+    };
+  }, [pdf.data, page, width, room]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what is meant comes into sight whenever it changes
+  useEffect(() => {
+    if (size) first.current?.scrollIntoView({ block: "center" });
+  }, [size, page, boxes]);
+
+  const error = pdf.error ?? failed;
+  if (error) return <Problem error={error} />;
+  const percent = (value: number, of: number) => `${(100 * value) / of}%`;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard
+    <section className="pdf" ref={frame} tabIndex={0} aria-label={words.page(page)}>
+      {!size && <Waiting label={words.loading} />}
+      <div
+        className="pdf-page"
+        data-page={size ? page : undefined}
+        style={{ width, aspectRatio: size ? `${size.width} / ${size.height}` : undefined }}
+      >
+        <canvas ref={canvas} />
+        <div className="textLayer" ref={texts} />
+        {size &&
+          boxes.map(([left = 0, top = 0, right = 0, bottom = 0], index) => (
+            <div
+              key={index}
+              ref={index === 0 ? first : undefined}
+              className="box"
+              style={{
+                left: percent(left, size.width),
+                top: percent(top, size.height),
+                width: percent(right - left, size.width),
+                height: percent(bottom - top, size.height),
+              }}
+            />
+          ))}
+      </div>
+    </section>
+  );
+}
+
+function useWidth(box: React.RefObject<HTMLElement | null>): number {
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    if (!box.current) return;
+    const watch = new ResizeObserver(([entry]) => entry && setWidth(Math.round(entry.contentRect.width)));
+    watch.observe(box.current);
+    return () => watch.disconnect();
+  }, [box]);
+  return width;
+}

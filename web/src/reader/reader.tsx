@@ -1,0 +1,98 @@
+// A page of a document, as it looks, with the words that are meant highlighted. What is no PDF is shown as it was read.
+
+import "./reader.css";
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useEffect, useState } from "react";
+import { failure, identified } from "../api/client";
+import { useDocument } from "../api/queries";
+import { address } from "../route";
+import { IconButton, Problem, Waiting } from "../ui/parts";
+import { useWords } from "../words";
+import { PdfPage } from "./pdf";
+import { TextPage } from "./text";
+
+export type Box = readonly number[];
+
+type ReaderProps = {
+  document: string;
+  page: number;
+  /** The version that is meant, if it matters. */
+  version?: string;
+  boxes?: readonly Box[];
+  snippet?: string;
+  children?: ReactNode;
+  /** Told when another page is looked at. */
+  onPage?: (page: number) => void;
+};
+
+export function Reader({ document: id, page, version, boxes = [], snippet, children, onPage }: ReaderProps) {
+  const words = useWords();
+  const document = useDocument(id);
+  const kind = useQuery({
+    queryKey: ["kind", id],
+    queryFn: async () => {
+      const response = await fetch(`/documents/${id}/original`, { method: "HEAD", headers: identified() });
+      if (!response.ok) throw await failure(response);
+      return response.headers.get("content-type") ?? "";
+    },
+  });
+  const [at, setAt] = useState(page);
+  useEffect(() => setAt(page), [page]);
+  const turn = (to: number) => {
+    setAt(to);
+    onPage?.(to);
+  };
+  const [zoom, setZoom] = useState(1);
+  const error = document.error ?? kind.error;
+  if (error) return <Problem error={error} />;
+  if (!document.data || kind.data === undefined) return <Waiting label={words.loading} />;
+  const { title, pages } = document.data;
+  const isPdf = kind.data.startsWith("application/pdf");
+  const replaced = version !== undefined && document.data.version !== version;
+  const marked = at === page && !replaced ? boxes : [];
+  return (
+    <div className="reader">
+      <header className="reader-top">
+        <h2 className="clip">
+          <a href={address(["documents", id], { page: String(at) })}>{title}</a>
+        </h2>
+        <div className="row">
+          <IconButton icon="left" label={words.previousPage} disabled={at <= 1} onClick={() => turn(at - 1)} />
+          <span className="small soft" role="status">
+            {words.pageOf(at, pages.length)}
+          </span>
+          <IconButton
+            icon="right"
+            label={words.nextPage}
+            disabled={at >= pages.length}
+            onClick={() => turn(at + 1)}
+          />
+          <span className="grow" />
+          {isPdf && (
+            <>
+              <IconButton
+                icon="zoomOut"
+                label={words.zoomOut}
+                disabled={zoom <= 1}
+                onClick={() => setZoom(Math.max(1, zoom - 0.5))}
+              />
+              <IconButton
+                icon="zoomIn"
+                label={words.zoomIn}
+                disabled={zoom >= 4}
+                onClick={() => setZoom(Math.min(4, zoom + 0.5))}
+              />
+            </>
+          )}
+        </div>
+      </header>
+      {children}
+      {replaced && <p className="notice">{words.replaced}</p>}
+      {isPdf ? (
+        <PdfPage key={id} document={id} page={at} boxes={marked} zoom={zoom} />
+      ) : (
+        <TextPage document={id} page={at} snippet={at === page ? snippet : undefined} />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,125 @@
+// How the server is: what works, what it is set up with, and what it holds.
+
+import "./state.css";
+import { useStatus } from "../api/queries";
+import type { Finding } from "../api/schema";
+import { Figures } from "../documents/figures";
+import { address } from "../route";
+import { Icon } from "../ui/icons";
+import { Problem, Waiting } from "../ui/parts";
+import { useNumbers, useWords } from "../words";
+
+const TONES = { fine: "good", missing: "fair", wrong: "bad" } as const;
+
+export function StateView() {
+  const words = useWords();
+  const numbers = useNumbers();
+  const status = useStatus();
+  return (
+    <div className="view">
+      <div className="view-inside">
+        <header className="row">
+          <h1 className="grow">{words.state.title}</h1>
+          <button type="button" className="button" disabled={status.isFetching} onClick={() => status.refetch()}>
+            <Icon name="retry" size={16} />
+            {words.state.look}
+          </button>
+        </header>
+        {status.error && <Problem error={status.error} again={() => status.refetch()} />}
+        {!status.data && !status.error && <Waiting label={words.state.looking} />}
+        {status.data && (
+          <>
+            <section aria-label={words.state.holds}>
+              <Figures figures={status.data.documents}>
+                <div>
+                  <dt>{words.chat.conversations}</dt>
+                  <dd>{numbers.count(status.data.threads)}</dd>
+                </div>
+              </Figures>
+            </section>
+            <section className="state-part">
+              <h2>{words.state.parts}</h2>
+              <ul className="card parts">
+                {status.data.parts.map(({ name, finding }) => (
+                  <Part key={name} name={name} finding={finding} />
+                ))}
+              </ul>
+            </section>
+            <section className="state-part">
+              <h2>{words.state.models}</h2>
+              <div className="table-frame card">
+                <table className="plain">
+                  <thead>
+                    <tr>
+                      <th scope="col">{words.state.name}</th>
+                      <th scope="col">{words.state.provider}</th>
+                      <th scope="col">{words.state.model}</th>
+                      <th scope="col" className="number">
+                        {words.state.context}
+                      </th>
+                      <th scope="col" className="number">
+                        {words.state.prices}
+                      </th>
+                    </tr>
+                  </thead>
+                  <tbody>
+                    {status.data.models.map((model) => (
+                      <tr key={model.name}>
+                        <th scope="row">{model.name}</th>
+                        <td>{model.provider}</td>
+                        <td>
+                          <code>{model.model}</code>
+                        </td>
+                        <td className="number">{numbers.count(model.context)}</td>
+                        <td className="number">
+                          {model.input_price != null && model.output_price != null
+                            ? `${numbers.money(model.input_price)} / ${numbers.money(model.output_price)}`
+                            : "–"}
+                        </td>
+                      </tr>
+                    ))}
+                  </tbody>
+                </table>
+              </div>
+            </section>
+            <section className="state-part">
+              <h2>{words.state.limits}</h2>
+              <div className="table-frame card">
+                <table className="plain">
+                  <tbody>
+                    {Object.entries(status.data.limits).map(([name, value]) => (
+                      <tr key={name}>
+                        <th scope="row">
+                          <code>{name}</code>
+                        </th>
+                        <td className="number">{value === "none" ? words.none : value}</td>
+                      </tr>
+                    ))}
+                  </tbody>
+                </table>
+              </div>
+            </section>
+            <p className="small soft">
+              ibid {status.data.version} · <a href="/docs">{words.state.api}</a> ·{" "}
+              <a href={address(["documents"])}>{words.documents.title}</a>
+            </p>
+          </>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function Part({ name, finding }: { name: string; finding: Finding }) {
+  const words = useWords();
+  return (
+    <li>
+      <span className={`chip ${TONES[finding.state]}`}>{words.state.findings[finding.state]}</span>
+      <span className="part-name">{name}</span>
+      <span className="soft grow">
+        {finding.what}
+        {finding.state === "wrong" && <span className="part-help">{finding.help}</span>}
+      </span>
+    </li>
+  );
+}

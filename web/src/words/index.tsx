@@ -1,0 +1,88 @@
+// The words of the page, in the language of whoever reads it.
+
+import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react";
+import { en } from "./en";
+import { es } from "./es";
+
+export type Words = typeof en;
+
+const ALL: Record<string, Words> = { en, es };
+
+export const LANGUAGES: Record<string, string> = { en: "English", es: "Español" };
+
+const PLACE = "ibid.language";
+
+type Chosen = { readonly language: string; readonly words: Words; readonly choose: (language: string) => void };
+
+const Context = createContext<Chosen>({ language: "en", words: en, choose: () => {} });
+
+function usual(): string {
+  const wanted = [localStorage.getItem(PLACE) ?? "", ...navigator.languages].map((tag) => tag.slice(0, 2));
+  return wanted.find((language) => language in ALL) ?? "en";
+}
+
+export function WordsProvider({ children }: { children: ReactNode }) {
+  const [language, setLanguage] = useState(usual);
+  useEffect(() => {
+    document.documentElement.lang = language;
+  }, [language]);
+  const chosen = useMemo(
+    () => ({
+      language,
+      words: ALL[language] ?? en,
+      choose: (language: string) => {
+        localStorage.setItem(PLACE, language);
+        setLanguage(language);
+      },
+    }),
+    [language],
+  );
+  return <Context value={chosen}>{children}</Context>;
+}
+
+export function useWords(): Words {
+  return useContext(Context).words;
+}
+
+export function useLanguage(): [string, (language: string) => void] {
+  const { language, choose } = useContext(Context);
+  return [language, choose];
+}
+
+/** Numbers and times as the language writes them. */
+export function useNumbers() {
+  const { language } = useContext(Context);
+  return useMemo(() => {
+    const number = new Intl.NumberFormat(language);
+    const short = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
+    const ago = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "short" });
+    const day = new Intl.DateTimeFormat(language, { dateStyle: "medium" });
+    const moment = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
+    return {
+      count: (value: number) => number.format(value),
+      bytes: (value: number) => {
+        const units = ["B", "kB", "MB", "GB", "TB"];
+        const unit = value > 0 ? Math.min(Math.floor(Math.log10(value) / 3), units.length - 1) : 0;
+        return `${short.format(value / 1000 ** unit)} ${units[unit]}`;
+      },
+      time: (milliseconds: number) =>
+        milliseconds < 1000 ? `${number.format(milliseconds)} ms` : `${short.format(milliseconds / 1000)} s`,
+      money: (value: number) => `${new Intl.NumberFormat(language, { maximumSignificantDigits: 2 }).format(value)} $`,
+      moment: (time: string | number) => moment.format(new Date(time)),
+      since: (time: string | number) => {
+        const seconds = (new Date(time).getTime() - Date.now()) / 1000;
+        const [size, unit] = (
+          [
+            [60, "second"],
+            [3600, "minute"],
+            [86_400, "hour"],
+            [604_800, "day"],
+          ] as const
+        ).find(([limit]) => -seconds < limit) ?? [0, undefined];
+        if (!unit) return day.format(new Date(time));
+        const divisor = { second: 1, minute: 60, hour: 3600, day: 86_400 }[unit];
+        return size === 60 ? ago.format(0, "second") : ago.format(Math.round(seconds / divisor), unit);
+      },
+    };
+  }, [language]);
+}

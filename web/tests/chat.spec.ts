@@ -1,0 +1,141 @@
+// Asking, and everything that can be done with what comes back.
+
+import { readFileSync } from "node:fs";
+import { accessible, answered, ask, expect, say, test } from "./fixture";
+
+test("an example is asked, its answer streams with a table, and the steps are told in words", async ({ page }) => {
+  await page.goto("/#/chat");
+  await page.getByLabel("Assistant").selectOption("trade-compliance");
+  await page.getByRole("button", { name: "What duty applies to LED lamps from China?" }).click();
+  await expect(page.getByText("Searching the documents").or(page.getByText("Writing the answer"))).toBeVisible();
+  await answered(page);
+  await expect(page.getByRole("cell", { name: "8539.52.00" })).toBeVisible();
+  await expect(page.getByRole("columnheader", { name: "Article" })).toBeVisible();
+  await expect(page.getByRole("link", { name: /What duty applies/ })).toHaveAttribute("aria-current", "page");
+  await accessible(page);
+});
+
+test("an answer is stopped, and what it had is kept", async ({ page }) => {
+  await ask(page, "Tell me slowly.");
+  await expect(page.getByText("word5", { exact: false })).toBeVisible();
+  await page.getByRole("button", { name: "Stop" }).click();
+  await expect(page.getByText("stopped before its end")).toBeVisible();
+  await expect(page.getByText("word159")).toHaveCount(0);
+  await expect(page.getByRole("button", { name: "Ask", exact: true })).toBeVisible();
+});
+
+test("a reload in the middle of an answer goes on with it", async ({ page }) => {
+  await ask(page, "Tell me slowly, please.");
+  await expect(page.getByText("word8", { exact: false })).toBeVisible();
+  await page.reload();
+  await expect(page.getByText("word8", { exact: false })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Stop" })).toBeVisible();
+  await expect(page.getByText("word159")).toBeVisible({ timeout: 30_000 });
+  await answered(page);
+  await expect(page.locator(".prose").last()).toHaveText(/^word0 word1 .* word159$/);
+});
+
+test("a server that is killed in the middle of an answer goes on with it", async ({ page, stage }) => {
+  await ask(page, "Tell me slowly, once more.");
+  await expect(page.getByText("word8", { exact: false })).toBeVisible();
+  await stage.kill();
+  await expect(page.getByText("The connection was lost")).toBeVisible();
+  await stage.start();
+  await expect(page.getByText("word159")).toBeVisible({ timeout: 40_000 });
+  await answered(page);
+  await expect(page.locator(".prose").last()).toHaveText(/^word0 word1 .* word159$/);
+});
+
+test("a question is edited and asked again, and the versions stay", async ({ page }) => {
+  await ask(page, "What is the rate for lamps?");
+  await answered(page);
+  const first = page.url();
+  await page.getByRole("button", { name: "Edit" }).first().click();
+  await page.getByRole("textbox", { name: "Edit" }).fill("What is the rate for LED modules?");
+  await page.locator(".question-edit").getByRole("button", { name: "Ask" }).click();
+  await expect(page).not.toHaveURL(first);
+  await answered(page);
+  await expect(page.locator(".question-text")).toHaveText(["What is the rate for LED modules?"]);
+  await expect(page.getByText("2 of 2")).toBeVisible();
+  await page.getByRole("button", { name: "Previous" }).click();
+  await expect(page.locator(".question-text")).toHaveText(["What is the rate for lamps?"]);
+  await expect(page).toHaveURL(first);
+  await page.getByRole("button", { name: "Ask again" }).click();
+  await expect(page.getByText("3 of 3")).toBeVisible();
+  await answered(page);
+  // One line in the list for all of them.
+  await expect(page.locator(".threads li")).toHaveCount(
+    new Set(await page.locator(".threads li .clip").allTextContents()).size,
+  );
+});
+
+test("a follow-up is asked, an answer is copied, judged and saved", async ({ page, context }) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await ask(page, "What is the rate for LED lamps?");
+  await answered(page);
+  await say(page, "And for modules?");
+  await expect(page.locator(".answer")).toHaveCount(2);
+  await answered(page);
+  await page.getByRole("button", { name: "Copy" }).last().click();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toContain("Light-emitting diode (LED) lamps");
+  await page.getByRole("button", { name: "Bad answer" }).last().click();
+  await page.getByRole("textbox", { name: "Why?" }).fill("It does not name the column.");
+  await accessible(page);
+  await page.getByRole("button", { name: "Send" }).click();
+  await expect(page.getByRole("button", { name: "Bad answer" }).last()).toHaveAttribute("aria-pressed", "true");
+  await page.reload();
+  await expect(page.getByRole("button", { name: "Bad answer" }).last()).toHaveAttribute("aria-pressed", "true");
+  const saving = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save as Markdown" }).click();
+  const saved = readFileSync(await (await saving).path(), "utf8");
+  expect(saved).toContain("## You\n\nWhat is the rate for LED lamps?");
+  expect(saved).toMatch(/- \[1\] .*page \d+ \(exact quote\): “/);
+});
+
+test("conversations are searched and deleted", async ({ page }) => {
+  await ask(page, "Remember the zeppelin.");
+  await answered(page);
+  const search = page.getByRole("searchbox", { name: "Search conversations" });
+  await search.fill("zeppelin");
+  await expect(page.locator(".threads li")).toHaveCount(1);
+  await page.getByRole("button", { name: "Delete “Remember the zeppelin.”" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await expect(page.locator(".threads li")).toHaveCount(0);
+  await expect(page).toHaveURL(/#\/chat$/);
+});
+
+test("with tools, the plan and each call can be folded open", async ({ page }) => {
+  await ask(page, "What is the rate for LED lamps?", { mode: "agentic" });
+  await answered(page);
+  await page.locator(".answer summary", { hasText: "Plan" }).click();
+  await expect(page.getByText("Find the heading")).toBeVisible();
+  await page.getByRole("button", { name: "The way" }).click();
+  await page
+    .getByRole("button", { name: /Using tools/ })
+    .last()
+    .click();
+  await page.locator(".panel summary", { hasText: "search_documents" }).click();
+  await expect(page.locator(".panel pre").first()).toContainText("LED lamps 8539.52");
+});
+
+test("@ completes the names of documents, with the keyboard alone", async ({ page }) => {
+  await page.goto("/#/chat");
+  await page.getByLabel("Assistant").selectOption("trade-compliance");
+  const box = page
+    .getByRole("textbox", { name: "Your question" })
+    .or(page.getByRole("combobox", { name: "Your question" }));
+  await box.pressSequentially("What says @cha");
+  await expect(page.locator(".mention").first()).toBeVisible();
+  await page.keyboard.press("Enter");
+  await expect(box).toHaveValue(/What says @.*hapter/);
+  await page.keyboard.press("Enter");
+  await answered(page);
+});
+
+test("everything said in Spanish", async ({ page }) => {
+  await page.goto("/#/chat");
+  await page.getByLabel("Language").selectOption("es");
+  await expect(page.getByRole("link", { name: "Documentos" })).toBeVisible();
+  await expect(page.getByPlaceholder("Haga una pregunta. @ nombra un documento.")).toBeVisible();
+  await expect(page.locator("html")).toHaveAttribute("lang", "es");
+});

@@ -1,0 +1,89 @@
+// Documents: dropped, followed, looked at page by page, filtered, replaced, deleted.
+
+import { readFileSync } from "node:fs";
+import { accessible, expect, test } from "./fixture";
+import { CHAPTER, hasChapter, SAMPLE } from "./stage";
+
+test("a PDF that is dropped is loaded page by page, and its ledger stands beside its pages", async ({ page }) => {
+  await page.goto("/#/documents");
+  const bytes = readFileSync(SAMPLE).toString("base64");
+  const transfer = await page.evaluateHandle((base64) => {
+    const transfer = new DataTransfer();
+    const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+    transfer.items.add(new File([bytes], "dropped.pdf", { type: "application/pdf" }));
+    return transfer;
+  }, bytes);
+  const view = page.getByRole("region", { name: "Documents" });
+  await view.dispatchEvent("dragover", { dataTransfer: transfer });
+  await expect(page.getByText("Let go to load")).toBeVisible();
+  await view.dispatchEvent("drop", { dataTransfer: transfer });
+  const loads = page.getByRole("region", { name: "Loading" });
+  await expect(loads.getByText("ready")).toBeVisible({ timeout: 30_000 });
+  await accessible(page);
+  await loads.getByRole("link", { name: "dropped.pdf" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "dropped.pdf" })).toBeVisible();
+  await expect(page.getByText("Table 2")).toBeVisible();
+  await expect(page.locator('.pdf-page[data-page="1"]')).toBeVisible();
+  await page.getByRole("button", { name: /^2 Table/ }).click();
+  await expect(page.locator('.pdf-page[data-page="2"]')).toBeVisible();
+  await expect(page).toHaveURL(/page=2/);
+  await accessible(page);
+});
+
+test("progress is told page by page, and a load can be cancelled", async ({ page }) => {
+  test.skip(!hasChapter, "it needs a document that takes a while");
+  await page.goto("/#/documents");
+  await page.getByTestId("files").setInputFiles({
+    name: "long.pdf",
+    mimeType: "application/pdf",
+    buffer: Buffer.concat([readFileSync(CHAPTER), Buffer.from("\n%another version\n")]),
+  });
+  const loads = page.getByRole("region", { name: "Loading" });
+  await expect(loads.getByText(/Page \d+ of 88/)).toBeVisible({ timeout: 30_000 });
+  await expect(loads.getByRole("progressbar", { name: "long.pdf" })).toBeVisible();
+  await page.getByRole("button", { name: "Cancel long.pdf" }).click();
+  await expect(loads.getByText("cancelled")).toBeVisible();
+  await page.getByRole("button", { name: "Clear" }).click();
+  await expect(loads).toHaveCount(0);
+  await expect(page.getByRole("link", { name: "long.pdf" })).toHaveCount(0);
+});
+
+test("documents are filtered, replaced and deleted", async ({ page }) => {
+  await page.goto("/#/documents?corpus=notes");
+  const write = (name: string, text: string) => ({ name, mimeType: "text/markdown", buffer: Buffer.from(text) });
+  const long = "The warehouse opens at seven and closes at nine. ".repeat(8);
+  await page.goto("/#/documents");
+  await page
+    .getByTestId("files")
+    .setInputFiles([
+      write("opening-hours.md", `# Opening hours\n\n${long}`),
+      write("holidays.md", `# Holidays\n\n${long.replaceAll("warehouse", "office")}`),
+    ]);
+  const loads = page.getByRole("region", { name: "Loading" });
+  await expect(loads.getByText("ready")).toHaveCount(2, { timeout: 30_000 });
+  await page.getByRole("searchbox", { name: "Search titles and files" }).fill("opening");
+  await expect(
+    page.locator("table tbody tr:not([style*='height: 0'])").filter({ hasText: "opening-hours.md" }),
+  ).toHaveCount(1);
+  await expect(page.getByText("holidays.md").filter({ visible: true })).toHaveCount(1); // in the list of loads only
+  await page.locator("table").getByRole("link").first().click();
+  await expect(page.locator(".text-page")).toContainText("warehouse opens at seven");
+  await page
+    .getByTestId("replacement")
+    .setInputFiles(write("newer.md", `# Opening hours\n\n${long.replaceAll("seven", "six")}`));
+  await expect(page.locator(".text-page")).toContainText("warehouse opens at six", { timeout: 30_000 });
+  await page.getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await expect(page).toHaveURL(/#\/documents$/);
+  await page.getByRole("searchbox", { name: "Search titles and files" }).fill("opening");
+  await expect(page.getByText("No document fits.")).toBeVisible();
+});
+
+test("an address that the configuration does not allow is refused, and why is said", async ({ page }) => {
+  await page.goto("/#/documents");
+  await page.getByRole("button", { name: "From an address" }).click();
+  await page.getByRole("textbox", { name: "Addresses" }).fill("https://elsewhere.example/tariff.pdf");
+  await page.getByRole("button", { name: "Fetch" }).click();
+  const loads = page.getByRole("region", { name: "Loading" });
+  await expect(loads.getByRole("alert")).toContainText("ingest.hosts");
+});

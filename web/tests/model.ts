@@ -1,0 +1,128 @@
+// A model that says what the tests need, over the protocol that real ones speak. What it says depends on what it is asked.
+
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+type Asked = {
+  readonly messages: readonly { readonly role: string; readonly content: unknown }[];
+  readonly response_format?: unknown;
+  readonly tools?: unknown;
+};
+
+type Call = { readonly name: string; readonly arguments: Record<string, unknown> };
+
+type Reply = { readonly text?: string; readonly calls?: readonly Call[]; readonly every?: number };
+
+const LED =
+  'The schedule names them "Light-emitting diode (LED) lamps", and their general rate is 2% [1].\n\n' +
+  "| Code | Article | General |\n|---|---|---|\n| 8539.52.00 | LED lamps | 2% |\n| 8539.51.00 | LED modules | 7.5% |\n";
+
+const LONG = Array.from({ length: 160 }, (_, index) => `word${index}`).join(" ");
+
+const HOSTILE =
+  'Hello <script>window.broken = "script"</script> <img src=x onerror="window.broken = 1"> ' +
+  "[click](javascript:window.broken=2) ![picture](https://elsewhere.example/pixel.png) " +
+  '<iframe src="https://elsewhere.example"></iframe> and 2% [1].';
+
+const COMPLIANCE = {
+  answer: "LED lamps are classified in 8539.52.00, and the general rate is 2% [1].",
+  hts_codes: ["8539.52.00"],
+  agencies: ["CBP", "DOE"],
+  required_documents: [
+    { agency: "CBP", document_name: "Entry summary", description: "To be filed with the entry." },
+    { agency: "DOE", document_name: "Certification report", description: "Of the energy standard." },
+  ],
+  tariff_info: { duty_rate: "2%", special_programs: ["A", "AU", "KR"], country_specific: "20% in column 2" },
+  risk_flags: ["Additional duties may apply to goods from some countries."],
+  citations: [{ source: 1, page: null, quote: "Light-emitting diode (LED) lamps" }],
+};
+
+const STRUCTURED = {
+  answer: "The general rate is 2% [1].",
+  citations: [{ source: 1, page: null, quote: "Light-emitting diode (LED) lamps" }],
+  confidence: "high",
+  follow_up_questions: ["What is the rate for LED modules?", "Which lamps are in 8539.22?"],
+};
+
+const PLAN = {
+  steps: [
+    { number: 1, action: "search_documents", description: "Find the heading", inputs: "LED lamps" },
+    { number: 2, action: "lookup_hts_code", description: "Find the code", inputs: "LED lamps" },
+  ],
+};
+
+function reply(asked: Asked): Reply {
+  const all = JSON.stringify(asked.messages);
+  const form = JSON.stringify(asked.response_format ?? {});
+  const questions = asked.messages.filter((message) => message.role === "user").map((one) => String(one.content));
+  const last = questions.at(-1) ?? "";
+  if (all.includes("can be understood without the conversation")) return { text: "What is the rate for 8539.52.00?" };
+  if (form.includes("hts_codes")) return { text: JSON.stringify(COMPLIANCE), every: 5 };
+  if (form.includes("follow_up_questions")) return { text: JSON.stringify(STRUCTURED), every: 5 };
+  if (form.includes('"steps"')) return { text: JSON.stringify(PLAN) };
+  if (asked.tools && asked.messages.at(-1)?.role !== "tool") {
+    return { calls: [{ name: "search_documents", arguments: { query: "LED lamps 8539.52", max_results: 3 } }] };
+  }
+  if (asked.tools) return { text: "ready" };
+  if (last.includes("slowly")) return { text: LONG, every: 60 };
+  if (last.includes("hostile")) return { text: HOSTILE, every: 2 };
+  return { text: LED, every: 5 };
+}
+
+export type Model = { readonly url: string; readonly asked: Asked[]; readonly close: () => void };
+
+export async function startModel(): Promise<Model> {
+  const asked: Asked[] = [];
+  const server = createServer((request, response) => {
+    if (request.method === "GET") {
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify({ object: "list", data: [{ id: "scripted", object: "model" }] }));
+      return;
+    }
+    void read(request).then((body) => {
+      asked.push(body);
+      return stream(response, reply(body));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/v1`,
+    asked,
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+async function read(request: IncomingMessage): Promise<Asked> {
+  const pieces: Buffer[] = [];
+  for await (const piece of request) pieces.push(piece as Buffer);
+  return JSON.parse(Buffer.concat(pieces).toString());
+}
+
+async function stream(response: ServerResponse, { text = "", calls, every = 0 }: Reply) {
+  response.setHeader("content-type", "text/event-stream");
+  const say = (choice: object, usage?: object) =>
+    response.write(
+      `data: ${JSON.stringify({ id: "1", object: "chat.completion.chunk", model: "scripted", choices: [choice], usage })}\n\n`,
+    );
+  if (calls) {
+    const tool_calls = calls.map((call, index) => ({
+      index,
+      id: `call-${index}-${Math.random()}`,
+      type: "function",
+      function: { name: call.name, arguments: JSON.stringify(call.arguments) },
+    }));
+    say({ index: 0, delta: { tool_calls } });
+  }
+  for (const word of text.match(/\S+\s*|\s+/g) ?? []) {
+    if (response.destroyed) return;
+    say({ index: 0, delta: { content: word } });
+    if (every) await new Promise((resolve) => setTimeout(resolve, every));
+  }
+  const usage = { prompt_tokens: 1200, completion_tokens: 80, total_tokens: 1280 };
+  say({ index: 0, delta: {}, finish_reason: calls ? "tool_calls" : "stop" }, usage);
+  response.end("data: [DONE]\n\n");
+}

@@ -1,0 +1,114 @@
+// A server as a person starts it, in a folder of its own, with documents and a model.
+
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { homedir, tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { type Model, startModel } from "./model";
+
+const root = resolve(import.meta.dirname, "../..");
+
+/** The program, as it was built for tests. */
+const target = process.env.CARGO_TARGET_DIR ?? join(root, "target");
+const program = process.env.IBID ?? join(target, "debug/ibid");
+const models = process.env.IBID_TEST_MODELS ?? join(homedir(), ".cache/ibid/test-models");
+
+/** Two pages of chapter 85 of the tariff schedule, and all of it if it is at hand. */
+export const SAMPLE = join(root, "crates/reading/tests/samples/hts-chapter-85-pages-70-71.pdf");
+export const CHAPTER = join(root, "../shared/data/trade_compliance/hts/pdf/chapter/Chapter_85.pdf");
+export const hasChapter = existsSync(CHAPTER);
+
+export class Stage {
+  private child?: ChildProcess;
+  private constructor(
+    readonly folder: string,
+    readonly model: Model,
+    readonly port: number,
+  ) {}
+
+  static async begin(documents: readonly string[], { model: url }: { model?: string } = {}): Promise<Stage> {
+    const folder = mkdtempSync(join(tmpdir(), "ibid-web-"));
+    const model = await startModel();
+    const stage = new Stage(folder, model, await freePort());
+    const config = [
+      "[embedding]",
+      `path = ${JSON.stringify(join(models, "use-multilingual"))}`,
+      "[onnx]",
+      `library = ${JSON.stringify(join(models, "onnxruntime/libonnxruntime.so"))}`,
+      "[ingest]",
+      `pdfium = ${JSON.stringify(join(models, "pdfium/libpdfium.so"))}`,
+      'recognition = ""',
+      "[providers.test]",
+      `base_url = ${JSON.stringify(url ?? model.url)}`,
+      "[models.answer]",
+      'provider = "test"',
+      'model = "scripted"',
+      "input_price = 0.5",
+      "output_price = 1.5",
+    ];
+    writeFileSync(join(folder, "ibid.toml"), `${config.join("\n")}\n`);
+    for (const document of documents) {
+      const found = ["ingest", document, "--assistant", "trade-compliance"];
+      execFileSync(program, found, { cwd: folder, env: bare(), stdio: "pipe" });
+    }
+    await stage.start();
+    return stage;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  async start() {
+    const child = spawn(program, ["serve", "--address", `127.0.0.1:${this.port}`], {
+      cwd: this.folder,
+      env: bare(),
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    this.child = child;
+    let said = "";
+    await new Promise<void>((resolve, reject) => {
+      child.stderr?.on("data", (piece: Buffer) => {
+        said += piece.toString();
+        if (said.includes("listens on")) resolve();
+      });
+      child.once("exit", () => reject(new Error(`the server ended: ${said}`)));
+    });
+  }
+
+  /** Ends the server as a crash would. */
+  async kill() {
+    const { child } = this;
+    if (!child) return;
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.kill("SIGKILL");
+    await ended;
+  }
+
+  async end() {
+    await this.kill();
+    this.model.close();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  async post(path: string, body: unknown) {
+    const headers = { "content-type": "application/json" };
+    const response = await fetch(this.url + path, { method: "POST", headers, body: JSON.stringify(body) });
+    return response.json();
+  }
+}
+
+/** The environment without settings of ours. */
+function bare(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("IBID")));
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const probe = createServer().listen(0, "127.0.0.1", () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === "object" && address ? address.port : 0));
+    });
+  });
+}
