@@ -13,7 +13,7 @@ test("a PDF that is dropped is loaded page by page, and its ledger stands beside
     transfer.items.add(new File([bytes], "dropped.pdf", { type: "application/pdf" }));
     return transfer;
   }, bytes);
-  const view = page.getByRole("region", { name: "Documents" });
+  const view = page.getByRole("region", { name: "Documents", exact: true });
   await view.dispatchEvent("dragover", { dataTransfer: transfer });
   await expect(page.getByText("Let go to load")).toBeVisible();
   await view.dispatchEvent("drop", { dataTransfer: transfer });

@@ -7,12 +7,12 @@ import { homedir, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { type Model, startModel } from "./model";
 
-const root = resolve(import.meta.dirname, "../..");
+export const root = resolve(import.meta.dirname, "../..");
 
 /** The program, as it was built for tests. */
 const target = process.env.CARGO_TARGET_DIR ?? join(root, "target");
 const program = process.env.IBID ?? join(target, "debug/ibid");
-const models = process.env.IBID_TEST_MODELS ?? join(homedir(), ".cache/ibid/test-models");
+export const models = process.env.IBID_TEST_MODELS ?? join(homedir(), ".cache/ibid/test-models");
 
 /** Two pages of chapter 85 of the tariff schedule, and all of it if it is at hand. */
 export const SAMPLE = join(root, "crates/reading/tests/samples/hts-chapter-85-pages-70-71.pdf");
@@ -104,7 +104,7 @@ function bare(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("IBID")));
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const probe = createServer().listen(0, "127.0.0.1", () => {
       const address = probe.address();

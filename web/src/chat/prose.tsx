@@ -1,10 +1,12 @@
 // The words of an answer: Markdown with tables, in which the numbers of sources can be opened and doubtful words are
 // marked. No markup of the model's own becomes part of the page, and links are shown with where they lead.
 
-import { memo } from "react";
+import { memo, type ReactNode } from "react";
 import Markdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
 import type { Basis } from "../api/schema";
+import { TableFrame } from "../ui/parts";
+import { useWords } from "../words";
 import { Cite } from "./citations";
 import { marks } from "./marks";
 
@@ -18,12 +20,17 @@ const COMPONENTS: Components = {
       {children}
     </a>
   ),
-  table: ({ children }) => (
-    <div className="table-frame">
-      <table>{children}</table>
-    </div>
-  ),
+  table: Table,
 };
+
+function Table({ children }: { children?: ReactNode }) {
+  const words = useWords();
+  return (
+    <TableFrame label={words.table}>
+      <table>{children}</table>
+    </TableFrame>
+  );
+}
 
 export const Prose = memo(function Prose({ text, basis, name }: ProseProps) {
   const doubted = (basis.warnings ?? []).flatMap((warning) =>

@@ -89,7 +89,7 @@ export function PdfPage({ document: id, page, boxes, zoom }: PdfPageProps) {
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is meant comes into sight whenever it changes
   useEffect(() => {
-    if (size) first.current?.scrollIntoView({ block: "center" });
+    if (size) first.current?.scrollIntoView({ block: "center", inline: "start" });
   }, [size, page, boxes]);
 
   const error = pdf.error ?? failed;

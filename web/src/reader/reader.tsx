@@ -42,7 +42,8 @@ export function Reader({ document: id, page, version, boxes = [], snippet, child
     setAt(to);
     onPage?.(to);
   };
-  const [zoom, setZoom] = useState(1);
+  // On a small screen, words that are meant are to be read at once.
+  const [zoom, setZoom] = useState(boxes.length > 0 && window.innerWidth < 640 ? 2 : 1);
   const error = document.error ?? kind.error;
   if (error) return <Problem error={error} />;
   if (!document.data || kind.data === undefined) return <Waiting label={words.loading} />;

@@ -6,7 +6,7 @@ import type { Finding } from "../api/schema";
 import { Figures } from "../documents/figures";
 import { address } from "../route";
 import { Icon } from "../ui/icons";
-import { Problem, Waiting } from "../ui/parts";
+import { Problem, TableFrame, Waiting } from "../ui/parts";
 import { useNumbers, useWords } from "../words";
 
 const TONES = { fine: "good", missing: "fair", wrong: "bad" } as const;
@@ -47,7 +47,7 @@ export function StateView() {
             </section>
             <section className="state-part">
               <h2>{words.state.models}</h2>
-              <div className="table-frame card">
+              <TableFrame label={words.state.models} className="card">
                 <table className="plain">
                   <thead>
                     <tr>
@@ -80,11 +80,11 @@ export function StateView() {
                     ))}
                   </tbody>
                 </table>
-              </div>
+              </TableFrame>
             </section>
             <section className="state-part">
               <h2>{words.state.limits}</h2>
-              <div className="table-frame card">
+              <TableFrame label={words.state.limits} className="card">
                 <table className="plain">
                   <tbody>
                     {Object.entries(status.data.limits).map(([name, value]) => (
@@ -97,7 +97,7 @@ export function StateView() {
                     ))}
                   </tbody>
                 </table>
-              </div>
+              </TableFrame>
             </section>
             <p className="small soft">
               ibid {status.data.version} · <a href="/docs">{words.state.api}</a> ·{" "}

@@ -94,6 +94,24 @@ export function Problem({ error, again }: { error: unknown; again?: () => void }
   );
 }
 
+/** A table that may be wider than its place: it scrolls by itself, also with the keyboard. */
+export function TableFrame({
+  label,
+  className = "",
+  children,
+}: {
+  label: string;
+  className?: string;
+  children: ReactNode;
+}) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard
+    <section className={`table-frame ${className}`} aria-label={label} tabIndex={0}>
+      {children}
+    </section>
+  );
+}
+
 export function Waiting({ label }: { label: string }) {
   return (
     <div className="row soft small" role="status">

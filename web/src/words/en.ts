@@ -13,6 +13,7 @@ export const en = {
   send: "Send",
   more: "Show more",
   none: "none",
+  table: "Table",
   done: "done",
   next: "Next",
   previous: "Previous",

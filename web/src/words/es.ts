@@ -15,6 +15,7 @@ export const es: Words = {
   send: "Enviar",
   more: "Mostrar más",
   none: "ninguno",
+  table: "Tabla",
   done: "hecho",
   next: "Siguiente",
   previous: "Anterior",
