@@ -92,6 +92,11 @@ bench-knowledge data="../shared/data" most="1000000": fetch-test-models
 bench-server documents="../shared/data/trade_compliance/hts/pdf/chapter/Chapter_94.pdf": fetch-test-models
     cargo xtask bench-server {{documents}}
 
+# How the page bears many documents beside few: loading them takes most of the time
+bench-page many="10000": fetch-test-models page
+    cargo build --release --package ibid
+    cd web && IBID="${CARGO_TARGET_DIR:-$PWD/../target}/release/ibid" IBID_MANY={{many}} npx playwright test many
+
 # The settings page, made from the code
 docs-configuration:
     cargo run --quiet --package ibid -- config reference > docs/configuration.md

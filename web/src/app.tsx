@@ -12,6 +12,7 @@ import { address, useRoute } from "./route";
 import { StateView } from "./state/state";
 import { Boundary } from "./ui/boundary";
 import { Icon, type IconName } from "./ui/icons";
+import { Notices } from "./ui/notices";
 import { Dialog, IconButton } from "./ui/parts";
 import { useTheme } from "./ui/theme";
 import { LANGUAGES, useLanguage, useWords } from "./words";
@@ -34,7 +35,12 @@ export function App() {
         <Brand />
       </header>
       {open && <div className="veil side-veil" onClick={() => setOpen(false)} aria-hidden="true" />}
-      <aside className={`side ${open ? "open" : ""}`}>
+      <aside
+        className={`side ${open ? "open" : ""}`}
+        onKeyDown={(event) => {
+          if (event.key === "Escape") setOpen(false);
+        }}
+      >
         <div className="side-top">
           <Brand />
         </div>
@@ -47,7 +53,7 @@ export function App() {
         <Choices />
       </aside>
       <main id="main" tabIndex={-1}>
-        <Boundary key={room}>
+        <Boundary key={`${room} ${id}`}>
           {room === "chat" && <Chat thread={id} query={route.query} />}
           {room === "documents" && !id && <Documents query={route.query} />}
           {room === "documents" && id && <DocumentView key={id} id={id} query={route.query} />}
@@ -56,6 +62,7 @@ export function App() {
         </Boundary>
       </main>
       <AskForKey />
+      <Notices />
     </div>
   );
 }
@@ -120,6 +127,9 @@ function AskForKey() {
   const wanted = useKeyIsWanted();
   const [text, setText] = useState("");
   const [later, setLater] = useState(false);
+  useEffect(() => {
+    if (!wanted) setLater(false);
+  }, [wanted]);
   return (
     <Dialog open={wanted && !later} onClose={() => setLater(true)} title={words.key.title} about={words.key.about}>
       <form

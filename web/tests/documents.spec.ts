@@ -72,7 +72,7 @@ test("documents are filtered, replaced and deleted", async ({ page }) => {
     .getByTestId("replacement")
     .setInputFiles(write("newer.md", `# Opening hours\n\n${long.replaceAll("seven", "six")}`));
   await expect(page.locator(".text-page")).toContainText("warehouse opens at six", { timeout: 30_000 });
-  await page.getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await expect(page).toHaveURL(/#\/documents$/);
   await page.getByRole("searchbox", { name: "Search titles and files" }).fill("opening");

@@ -1,6 +1,7 @@
 // What the page may weigh, what it may load, and how much it bears.
 
 import { expect, test } from "./fixture";
+import { scrolled } from "./scrolling";
 
 test("under 300 KB of compressed scripts come before a PDF is opened", async ({ page }) => {
   let bytes = 0;
@@ -42,28 +43,3 @@ test("500 messages stay smooth", async ({ page, stage }) => {
   await expect(page.locator(".question-text", { hasText: "Question 0?" })).toBeVisible();
   expect(frames.median).toBeLessThan(50);
 });
-
-/** Scrolls from one end to the other in steps, a step a frame, and tells how long frames took. */
-async function scrolled(page: import("@playwright/test").Page, selector: string, direction: 1 | -1) {
-  return page.evaluate(
-    async ([selector, direction]) => {
-      const box = document.querySelector(selector as string) as HTMLElement;
-      const times: number[] = [];
-      let last = performance.now();
-      for (let step = 0; step < 600; step += 1) {
-        box.scrollTop += (direction as number) * Math.max(box.scrollHeight / 120, 400);
-        await new Promise(requestAnimationFrame);
-        const now = performance.now();
-        times.push(now - last);
-        last = now;
-        const end =
-          (direction as number) < 0 ? box.scrollTop <= 0 : box.scrollTop + box.clientHeight >= box.scrollHeight - 1;
-        if (end) break;
-      }
-      times.sort((a, b) => a - b);
-      const at = (part: number) => Math.round(times[Math.floor(times.length * part)] ?? 0);
-      return { frames: times.length, median: at(0.5), p95: at(0.95), worst: Math.round(times.at(-1) ?? 0) };
-    },
-    [selector, direction] as const,
-  );
-}

@@ -48,7 +48,11 @@ for (const { name, colorScheme, viewport } of LOOKS) {
       await page.goto("/#/documents");
       await expect(page.locator("tbody tr").first()).toBeVisible();
       await shot(page, "documents");
-      await page.locator("table").getByRole("link").first().click();
+      await page
+        .locator("table")
+        .getByRole("link", { name: /chapter.85/i })
+        .first()
+        .click();
       await expect(page.locator(".pdf-page[data-page]").or(page.locator(".text-page"))).toBeVisible();
       await shot(page, "document");
       await page.goto("/#/state");

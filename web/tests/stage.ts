@@ -19,6 +19,13 @@ export const SAMPLE = join(root, "crates/reading/tests/samples/hts-chapter-85-pa
 export const CHAPTER = join(root, "../shared/data/trade_compliance/hts/pdf/chapter/Chapter_85.pdf");
 export const hasChapter = existsSync(CHAPTER);
 
+type Options = {
+  /** Where a model is, in place of the scripted one. */
+  readonly model?: string;
+  /** More lines for the configuration. */
+  readonly settings?: readonly string[];
+};
+
 export class Stage {
   private child?: ChildProcess;
   private constructor(
@@ -27,7 +34,7 @@ export class Stage {
     readonly port: number,
   ) {}
 
-  static async begin(documents: readonly string[], { model: url }: { model?: string } = {}): Promise<Stage> {
+  static async begin(documents: readonly string[], { model: url, settings = [] }: Options = {}): Promise<Stage> {
     const folder = mkdtempSync(join(tmpdir(), "ibid-web-"));
     const model = await startModel();
     const stage = new Stage(folder, model, await freePort());
@@ -46,6 +53,7 @@ export class Stage {
       'model = "scripted"',
       "input_price = 0.5",
       "output_price = 1.5",
+      ...settings,
     ];
     writeFileSync(join(folder, "ibid.toml"), `${config.join("\n")}\n`);
     for (const document of documents) {

@@ -1,6 +1,8 @@
 // How the server is, and who may use it.
 
+import { createHash } from "node:crypto";
 import { accessible, expect, test } from "./fixture";
+import { Stage } from "./stage";
 
 test("what works and what is missing is shown, with models, limits and figures", async ({ page }) => {
   await page.goto("/#/state");
@@ -15,4 +17,22 @@ test("the API is described without leaving the server", async ({ page }) => {
   await page.goto("/#/state");
   await page.getByRole("link", { name: "API" }).click();
   await expect(page).toHaveURL(/\/docs$/);
+});
+
+test("a server with keys asks for one, and keeps it in the browser", async ({ browser }) => {
+  const hash = createHash("sha256").update("ibid_desk").digest("hex");
+  const keys = ["[serve.keys.desk]", `sha256 = "${hash}"`, 'tenant = "acme"'];
+  const stage = await Stage.begin([], { settings: keys });
+  const page = await browser.newPage({ baseURL: stage.url });
+  await page.goto("/");
+  const box = page.getByLabel("Key", { exact: true }).and(page.locator("input"));
+  await box.fill("ibid_wrong");
+  await page.getByRole("button", { name: "Use it" }).click();
+  await box.fill("ibid_desk");
+  await page.getByRole("button", { name: "Use it" }).click();
+  await expect(page.getByLabel("Assistant")).toBeVisible();
+  await page.reload();
+  await expect(page.getByLabel("Assistant")).toBeVisible();
+  await page.close();
+  await stage.end();
 });

@@ -39,7 +39,9 @@ async fn page(request: Request) -> Result<Response, Problem> {
 
 fn sent(file: &'static File, asked: &HeaderMap) -> Response {
     let policy = if file.address.contains("pdf.worker") { OF_THE_WORKER } else { POLICY };
-    let kept = if file.address.starts_with("/assets/") { FOR_EVER } else { ASK_AGAIN };
+    let named_by_content =
+        file.address.starts_with("/assets/") && !file.address.starts_with("/assets/pdfjs/");
+    let kept = if named_by_content { FOR_EVER } else { ASK_AGAIN };
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static(file.kind)),
         (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy)),

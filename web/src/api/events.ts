@@ -30,8 +30,8 @@ export async function follow({ address, hear, connected, ends, signal }: Followi
       if (!response.ok) throw await failure(response);
       connected?.(true);
       await read(response, (told) => {
-        tries = 0;
         if (told.id <= last) return;
+        tries = 0;
         last = told.id;
         hear(told);
         ended ||= ends(told);
@@ -47,18 +47,43 @@ export async function follow({ address, hear, connected, ends, signal }: Followi
   }
 }
 
+/** The server beats every five seconds; after so long without a sign the connection is dead. */
+const SILENCE = 20_000;
+
 async function read(response: Response, hear: (told: Told) => void): Promise<void> {
   if (!response.body) return;
+  let refused: Failure | undefined;
   const parser = createParser({
     onEvent({ id, event, data }) {
-      if (event) hear({ id: Number(id ?? 0), name: event, data: JSON.parse(data) });
+      if (!event) return;
+      const told = JSON.parse(data);
+      // What cannot be told has no number: it was dropped, and will not come back.
+      if (event === "error" && !id) refused = new Failure(410, String(told.message ?? data));
+      else hear({ id: Number(id ?? 0), name: event, data: told });
     },
   });
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   for (;;) {
-    const { done, value } = await reader.read();
+    const { done, value } = await heard(reader);
     if (done) return;
     parser.feed(value);
+    if (refused) throw refused;
+  }
+}
+
+/** The next piece, unless nothing comes for too long. */
+async function heard(reader: ReadableStreamDefaultReader<string>) {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new TypeError("nothing came"));
+      void reader.cancel();
+    }, SILENCE);
+  });
+  try {
+    return await Promise.race([reader.read(), late]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -146,10 +146,12 @@ export function usePageText(document: string, page: number) {
   });
 }
 
-export function useStatus() {
+/** How the server is; looked at again and again only where that is what one looks at. */
+export function useStatus({ again = false } = {}) {
   return useQuery({
     queryKey: names.status,
     queryFn: async () => body(await api.GET("/status")),
-    refetchInterval: 30_000,
+    refetchInterval: again ? 30_000 : false,
+    staleTime: 30_000,
   });
 }

@@ -9,10 +9,9 @@ import { Citations } from "./citations";
 import { useConversation } from "./context";
 import { FeedbackButtons } from "./feedback";
 import { useItem } from "./item";
-import type { Item } from "./items";
+import { type Item, isWorking } from "./items";
 import { Plan, Progress } from "./progress";
 import { Prose } from "./prose";
-import { isOver } from "./turn";
 
 type Rests = Partial<Basis> & { readonly partial?: boolean };
 
@@ -21,17 +20,20 @@ export function Answer() {
   const item = useItem();
   const { show, open } = useConversation();
   const basis = basisOf(item);
-  const running = item.kind === "turn" && !(item.followed && (isOver(item.followed.turn) || item.followed.failure));
+  const running = isWorking(item);
   const run = item.kind === "question" ? undefined : item.run;
   useDetails(item, basis, open, show);
   return (
     <MessagePrimitive.Root className="answer" aria-busy={running}>
       <h2 className="hidden">{words.chat.answer}</h2>
       {item.kind === "turn" && item.followed && <Progress followed={item.followed} />}
+      {item.kind === "turn" && !item.followed && !running && (
+        <p className="notice">{item.error ?? words.chat.stopped}</p>
+      )}
       {basis.plan && basis.plan.length > 0 && item.kind === "answer" && <Plan steps={basis.plan} />}
-      {item.text && <Prose text={item.text} basis={basis} name={run} />}
+      {item.text && <Prose text={item.text} basis={basis} name={item.id} />}
       <Remarks basis={basis} />
-      <Citations basis={basis} name={run} />
+      <Citations basis={basis} name={item.id} />
       {!running && (
         <div className="actions">
           <ActionBarPrimitive.Copy className="button bare icon" aria-label={words.copy} title={words.copy}>
@@ -50,8 +52,8 @@ export function Answer() {
             <Icon name="retry" />
           </ActionBarPrimitive.Reload>
           {run && <FeedbackButtons run={run} />}
-          {basis.structured !== undefined && run && (
-            <button type="button" className="button bare" onClick={() => show(`details:${run}`)}>
+          {basis.structured !== undefined && (
+            <button type="button" className="button bare" onClick={() => show(`details:${item.id}`)}>
               <Icon name="documents" />
               {words.details.title}
             </button>
@@ -100,7 +102,7 @@ function useDetails(item: Item, basis: Rests, open: string | undefined, show: (w
     if (item.kind !== "answer" || !came.current) return;
     came.current = false;
     const wide = window.matchMedia("(min-width: 70rem)").matches;
-    if (structured !== undefined && item.run && !open && wide) show(`details:${item.run}`);
+    if (structured !== undefined && !open && wide) show(`details:${item.id}`);
   }, [item, structured, open, show]);
 }
 

@@ -3,6 +3,7 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { api, body } from "../api/client";
 import { names } from "../api/queries";
+import { randomName } from "../api/random";
 import type { Thread } from "../api/schema";
 import { address, go } from "../route";
 import { watch } from "./follow";
@@ -13,8 +14,8 @@ export type Way = { readonly assistant: string; readonly mode?: string; readonly
 /** What we note of a conversation. */
 export type Notes = {
   readonly assistant?: string;
-  readonly mode?: string;
-  readonly format?: string;
+  readonly mode?: string | null;
+  readonly format?: string | null;
   /** The conversation that it and its siblings were forked from first. */
   readonly family?: string;
   /** The one that it was forked from, and before which message. */
@@ -27,28 +28,50 @@ export function notes(thread: Thread | undefined): Notes {
 }
 
 /** Asks, and goes to where the answer will be. */
-export async function ask(queries: QueryClient, thread: string | undefined, text: string, way: Way): Promise<void> {
-  const { assistant, mode, format } = way;
-  const metadata = { assistant, mode, format };
-  const id = thread ?? body(await api.POST("/threads", { body: { metadata } })).thread_id;
-  const run = body(
-    await api.POST("/threads/{thread}/runs", {
-      params: { path: { thread: id } },
-      headers: { "idempotency-key": crypto.randomUUID() },
-      body: {
-        assistant_id: assistant,
-        input: { messages: [{ role: "user", content: text }] },
-        context: { ...(mode && { mode }), ...(format && { format }) },
-      },
-    }),
-  );
-  watch(id, run.run_id);
+export async function ask(queries: QueryClient, thread: Thread | undefined, text: string, way: Way): Promise<void> {
+  const metadata = noted(way);
+  const begun = thread ?? body(await api.POST("/threads", { body: { metadata } }));
+  const id = begun.thread_id;
+  const path = { thread: id };
+  const place = location.hash;
+  try {
+    if (thread && !isNoted(thread, way))
+      await api.PATCH("/threads/{thread}", { params: { path }, body: { metadata } });
+    const { assistant, mode, format } = way;
+    const run = body(
+      await api.POST("/threads/{thread}/runs", {
+        params: { path },
+        headers: { "idempotency-key": randomName() },
+        body: {
+          assistant_id: assistant,
+          input: { messages: [{ role: "user", content: text }] },
+          context: { ...(mode && { mode }), ...(format && { format }) },
+        },
+      }),
+    );
+    watch(id, run.run_id);
+  } catch (error) {
+    // A conversation in which nothing was asked is none.
+    if (!thread) await api.DELETE("/threads/{thread}", { params: { path } }).catch(() => {});
+    throw error;
+  }
   await Promise.all([
     queries.invalidateQueries({ queryKey: names.thread(id) }),
     queries.invalidateQueries({ queryKey: names.runs(id) }),
   ]);
   void queries.invalidateQueries({ queryKey: names.threads });
-  go(address(["chat", id]));
+  // Whoever has gone elsewhere meanwhile stays there.
+  if (location.hash === place) go(address(["chat", id]));
+}
+
+/** How a conversation is to be answered, as it is noted; what is not chosen is taken back. */
+function noted({ assistant, mode, format }: Way) {
+  return { assistant, mode: mode ?? null, format: format ?? null };
+}
+
+function isNoted(thread: Thread, way: Way): boolean {
+  const now = notes(thread);
+  return Object.entries(noted(way)).every(([name, value]) => (now[name as keyof Notes] ?? null) === value);
 }
 
 /** Asks instead of a message, in a copy of the conversation up to there. The conversation itself stays as it was. */
@@ -63,7 +86,7 @@ export async function askInstead(
     await api.POST("/threads/{thread}/copy", { params: { path: { thread: thread.thread_id } }, body: { position } }),
   );
   await noteFork(queries, thread, copy.thread_id, position, way);
-  await ask(queries, copy.thread_id, text, way);
+  await ask(queries, copy, text, way);
 }
 
 /** Goes on from a step of a turn, in a conversation of its own. */
@@ -75,27 +98,20 @@ export async function forkFrom(queries: QueryClient, thread: Thread, run: string
     }),
   );
   watch(forked.thread_id, forked.run_id);
-  const { assistant = forked.assistant_id, mode, format } = notes(thread);
-  await noteFork(queries, thread, forked.thread_id, position, { assistant, mode, format });
+  const { mode, format } = notes(thread);
+  const way = { assistant: forked.assistant_id, mode: mode ?? undefined, format: format ?? undefined };
+  await noteFork(queries, thread, forked.thread_id, position, way);
   void queries.invalidateQueries({ queryKey: names.threads });
   go(address(["chat", forked.thread_id], { open: `way:${forked.run_id}` }));
 }
 
 async function noteFork(queries: QueryClient, from: Thread, copy: string, position: number, way: Way) {
   const family = notes(from).family ?? from.thread_id;
-  const { assistant, mode, format } = way;
-  const metadata: Notes = { assistant, mode, format, family, forked_from: from.thread_id, forked_at: position };
+  const metadata: Notes = { ...noted(way), family, forked_from: from.thread_id, forked_at: position };
   await api.PATCH("/threads/{thread}", { params: { path: { thread: copy } }, body: { metadata } });
   void queries.invalidateQueries({ queryKey: names.family(family) });
 }
 
 export async function stop(thread: string, run: string) {
   await api.POST("/threads/{thread}/runs/{run}/cancel", { params: { path: { thread, run } } });
-}
-
-export async function answerQuestion(thread: string, assistant: string, answer: unknown) {
-  await api.POST("/threads/{thread}/runs", {
-    params: { path: { thread } },
-    body: { assistant_id: assistant, command: { resume: answer } },
-  });
 }

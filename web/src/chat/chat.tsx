@@ -7,6 +7,7 @@ import { useCallback, useEffect, useMemo, useState } from "react";
 import { names, useAssistants, useFamily, useRuns, useThread } from "../api/queries";
 import type { Assistant, Thread } from "../api/schema";
 import { address, go } from "../route";
+import { attempt } from "../ui/notices";
 import { IconButton, Problem, Waiting } from "../ui/parts";
 import { useWords } from "../words";
 import { ask, askInstead, notes, stop, type Way } from "./asking";
@@ -28,8 +29,10 @@ export function Chat({ thread: id, query }: { thread?: string; query: URLSearchP
   const assistants = useAssistants();
   const thread = useThread(id);
   const runs = useRuns(id);
-  if (assistants.error) return <Centred error={assistants.error} again={() => assistants.refetch()} />;
-  if (thread.error) return <Centred error={thread.error} again={() => thread.refetch()} />;
+  // What was read stays when reading it again fails.
+  for (const one of [assistants, thread, runs]) {
+    if (one.error && !one.data) return <Centred error={one.error} again={() => one.refetch()} />;
+  }
   if (!assistants.data || (id && !(thread.data && runs.data))) {
     return (
       <div className="centred">
@@ -90,24 +93,26 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
     return [...list, ...waits];
   }, [said, followed, pending]);
 
-  const attempt = useCallback(async (text: string, doing: () => Promise<void>) => {
+  const trying = useCallback(async (text: string, doing: () => Promise<void>) => {
     setFailure(undefined);
     setPending(text);
     try {
       await doing();
+      return true;
     } catch (error) {
       setFailure(error);
+      return false;
     } finally {
       setPending(undefined);
     }
   }, []);
   const say = useCallback(
-    (text: string) => attempt(text, () => ask(queries, id, text, way)),
-    [queries, id, way, attempt],
+    (text: string) => trying(text, () => ask(queries, thread, text, way)),
+    [queries, thread, way, trying],
   );
   /** Asks a question again, or another one in its place. */
-  const sayInstead = (position: number, text: string) =>
-    thread ? attempt("", () => askInstead(queries, thread, position, text, way)) : Promise.resolve();
+  const sayInstead = async (position: number, text: string) =>
+    thread ? trying("", () => askInstead(queries, thread, position, text, way)) : false;
 
   const runtime = useExternalStoreRuntime<Item>({
     messages: shown,
@@ -118,7 +123,11 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
       content: [{ type: "text", text: item.text }],
       metadata: { custom: { item } },
     }),
-    onNew: (message) => say(textOf(message.content)),
+    onNew: async (message) => {
+      const text = textOf(message.content);
+      // What could not be asked is not lost.
+      if (!(await say(text))) runtime.thread.composer.setText(text);
+    },
     onEdit: async (message) => {
       const edited = shown.find((item) => item.id === message.sourceId);
       if (edited) await sayInstead(edited.position, textOf(message.content));
@@ -128,7 +137,7 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
       if (question) await sayInstead(question.position, question.text);
     },
     onCancel: async () => {
-      if (id && working) await stop(id, working);
+      if (id && working) attempt(stop(id, working));
     },
   });
 
@@ -166,6 +175,9 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
               <Messages items={shown} />
             )}
             <div className="talk-bottom">
+              <p className="hidden" role="status">
+                {running ? words.chat.working : over ? words.chat.ready : ""}
+              </p>
               {failure !== undefined && <Problem error={failure} />}
               {followed && !followed.connected && !over && (
                 <p className="small soft row" role="status">
@@ -195,7 +207,7 @@ function useWay(thread: Thread | undefined, runs: Runs, assistants: readonly Ass
       (thread ? undefined : known(localStorage.getItem(LAST))) ??
       assistants[0]?.assistant_id ??
       "";
-    return { assistant, mode: noted.mode, format: noted.format };
+    return { assistant, mode: noted.mode ?? undefined, format: noted.format ?? undefined };
   };
   const [way, set] = useState(first);
   const choose = (chosen: Way) => {

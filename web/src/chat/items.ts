@@ -2,7 +2,7 @@
 
 import type { Basis, Message, Run } from "../api/schema";
 import type { Followed } from "./follow";
-import { written } from "./turn";
+import { isOver, written } from "./turn";
 
 export type Item =
   | { readonly kind: "question"; readonly id: string; readonly text: string; readonly position: number }
@@ -20,6 +20,9 @@ export type Item =
       readonly text: string;
       readonly position: number;
       readonly run: string;
+      /** Where the run stood when it was last asked for. */
+      readonly status: string;
+      readonly error?: string | null;
       readonly followed?: Followed;
     };
 
@@ -55,7 +58,10 @@ export function items(messages: readonly Message[], runs: readonly Run[]): reado
     // In a fork, the question still has the name of the turn that it was first asked in.
     const turn =
       run && known.has(run) ? run : next ? undefined : runs.find(({ run_id }) => !said.has(run_id))?.run_id;
-    if (turn) list.push({ kind: "turn", id: turn, text: "", position: message.position + 1, run: turn });
+    const found = runs.find(({ run_id }) => run_id === turn);
+    if (!found) return;
+    const { run_id, status, error } = found;
+    list.push({ kind: "turn", id: run_id, text: "", position: message.position + 1, run: run_id, status, error });
   });
   return list;
 }
@@ -67,4 +73,11 @@ export function withTurn(list: readonly Item[], followed: Followed | undefined):
   return list.map((item) =>
     item.kind === "turn" && item.run === turn.run ? { ...item, followed, text: written(turn) } : item,
   );
+}
+
+/** Whether a turn still works. */
+export function isWorking(item: Item): boolean {
+  if (item.kind !== "turn") return false;
+  if (item.followed) return !isOver(item.followed.turn) && !item.followed.failure;
+  return item.status === "pending" || item.status === "running";
 }

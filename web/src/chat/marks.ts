@@ -33,7 +33,8 @@ function split(text: Text, doubts: readonly Doubt[]): PhrasingContent[] {
     const at = text.value.indexOf(words);
     if (at >= 0) {
       const after = plain(text.value.slice(at + words.length));
-      return [plain(text.value.slice(0, at)), doubted(words, why), ...split(after, doubts)];
+      const before = plain(text.value.slice(0, at));
+      return [...split(before, doubts), doubted(words, why), ...split(after, doubts)];
     }
   }
   return text.value ? [text] : [];

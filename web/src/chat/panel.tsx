@@ -18,6 +18,13 @@ export function Panel({ open, thread, items }: PanelProps) {
   const words = useWords();
   const { show } = useConversation();
   const panel = useRef<HTMLElement>(null);
+  // Whoever closes it goes on from where it was opened.
+  useEffect(() => {
+    const opener = document.activeElement;
+    return () => {
+      if (opener instanceof HTMLElement) opener.focus({ preventScroll: true });
+    };
+  }, []);
   // biome-ignore lint/correctness/useExhaustiveDependencies: whatever is opened gets the focus
   useEffect(() => {
     panel.current?.focus({ preventScroll: true });
@@ -42,8 +49,8 @@ export function Panel({ open, thread, items }: PanelProps) {
 
 function Opened({ open, thread, items }: PanelProps) {
   const words = useWords();
-  const [kind, name = "", rest = ""] = open.split(":");
-  const item = items.find((known) => known.kind !== "question" && known.run === name);
+  const [kind, name, rest] = parts(open);
+  const item = items.find((known) => known.kind !== "question" && known.id === name);
   if (kind === "way") return <WayView key={name} thread={thread} run={name} position={positionOf(items, name)} />;
   if (kind === "page") return <Reader key={name} document={name} page={Number(rest)} />;
   const citations =
@@ -70,8 +77,15 @@ function Opened({ open, thread, items }: PanelProps) {
       </Reader>
     );
   }
-  if (kind === "details" && item?.kind === "answer") return <Details item={item} />;
+  if (kind === "details" && item?.kind === "answer") return <Details key={item.id} item={item} />;
   return <p className="soft panel-none">{words.nowhere}</p>;
+}
+
+/** What kind of thing is open, its name, and a number for some. */
+function parts(open: string): readonly [string, string, string] {
+  const [kind = "", ...rest] = open.split(":");
+  const number = kind === "cite" || kind === "page" ? (rest.pop() ?? "") : "";
+  return [kind, rest.join(":"), number];
 }
 
 /** Where the question of a turn stands. */

@@ -36,9 +36,10 @@ export function Progress({ followed }: { followed: Followed }) {
   );
 }
 
+/** What the server says of a step is in English; where there are words of ours, they are enough. */
 function doing(words: Words, step: Step): string {
-  const known = nodeWords(words, step.node);
-  return step.doing ? `${known}: ${step.doing}` : known;
+  const name = step.node.split("/").at(-1) ?? step.node;
+  return name in words.nodes ? nodeWords(words, name) : (step.doing ?? name);
 }
 
 export function Plan({ steps }: { steps: readonly PlanStep[] }) {

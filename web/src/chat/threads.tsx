@@ -8,6 +8,7 @@ import { names, useThreads } from "../api/queries";
 import type { Thread } from "../api/schema";
 import { address, go } from "../route";
 import { Icon } from "../ui/icons";
+import { attempt } from "../ui/notices";
 import { Confirm, IconButton, Problem } from "../ui/parts";
 import { useNumbers, useWords } from "../words";
 import { heads } from "./family";
@@ -65,7 +66,7 @@ export function Threads({ current }: { current?: string }) {
         title={words.chat.deleteTitle}
         about={leaving?.title ?? ""}
         yes={words.delete}
-        onYes={() => leaving && void remove(leaving)}
+        onYes={() => leaving && attempt(remove(leaving))}
       />
     </section>
   );

@@ -3,7 +3,7 @@
 import type { Assistant } from "../api/schema";
 import { useWords } from "../words";
 
-export function Welcome({ assistant, say }: { assistant: Assistant; say: (text: string) => Promise<void> }) {
+export function Welcome({ assistant, say }: { assistant: Assistant; say: (text: string) => Promise<boolean> }) {
   const words = useWords();
   const { greeting, examples } = assistant.metadata;
   return (

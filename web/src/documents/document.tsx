@@ -3,11 +3,13 @@
 import "./documents.css";
 import { useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
-import { api } from "../api/client";
+import { api, failure, identified } from "../api/client";
+import { key } from "../api/key";
 import { names, useDocument } from "../api/queries";
 import type { Document } from "../api/schema";
 import { address, go } from "../route";
 import { Icon } from "../ui/icons";
+import { attempt } from "../ui/notices";
 import { Confirm, Problem, Waiting } from "../ui/parts";
 import { useNumbers, useWords } from "../words";
 import { Ledger } from "./ledger";
@@ -28,7 +30,7 @@ export function DocumentView({ id, query }: { id: string; query: URLSearchParams
     if (pending) watch(queries, id, source);
   }, [queries, id, pending, source]);
   const turn = (to: number) => go(address(["documents", id], { page: String(to) }), { replace: true });
-  if (document.error) {
+  if (document.error && !document.data) {
     return (
       <div className="centred">
         <Problem error={document.error} again={() => document.refetch()} />
@@ -50,7 +52,7 @@ export function DocumentView({ id, query }: { id: string; query: URLSearchParams
         <div className="document-page">
           {document.data.pages.length > 0 ? (
             <Suspense fallback={<Waiting label={words.loading} />}>
-              <Reader document={id} page={page} onPage={turn} />
+              <Reader document={id} page={page} onPage={turn} titled={false} />
             </Suspense>
           ) : (
             <p className="soft">{words.documents.noPages}</p>
@@ -61,13 +63,23 @@ export function DocumentView({ id, query }: { id: string; query: URLSearchParams
   );
 }
 
+/** A link carries no key, so what needs one is fetched first. */
+async function openOriginal(id: string) {
+  const response = await fetch(`/documents/${id}/original`, { headers: identified() });
+  if (!response.ok) throw await failure(response);
+  const url = URL.createObjectURL(await response.blob());
+  window.open(url, "_blank", "noopener");
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
 function Head({ document }: { document: Document }) {
   const words = useWords();
   const numbers = useNumbers();
   const queries = useQueryClient();
   const [leaving, setLeaving] = useState(false);
   const choose = useRef<HTMLInputElement>(null);
-  const { id, corpus, kind: type, key } = document;
+  const { id, corpus, kind: type, key: name, language } = document;
+  const labels = [...document.labels];
   const remove = async () => {
     await api.DELETE("/documents/{document}", { params: { path: { document: id } } });
     await queries.invalidateQueries({ queryKey: names.documents });
@@ -87,11 +99,21 @@ function Head({ document }: { document: Document }) {
           data-testid="replacement"
           onChange={(event) => {
             const file = event.target.files?.[0];
-            if (file) send(queries, [file], { corpus, type, key });
+            if (file) send(queries, [file], { corpus, type, key: name, language, labels });
             event.target.value = "";
           }}
         />
-        <a className="button" href={`/documents/${id}/original`} target="_blank" rel="noopener">
+        <a
+          className="button"
+          href={`/documents/${id}/original`}
+          target="_blank"
+          rel="noopener"
+          onClick={(event) => {
+            if (!key()) return;
+            event.preventDefault();
+            attempt(openOriginal(id));
+          }}
+        >
           <Icon name="export" size={16} />
           {words.documents.original}
         </a>
@@ -127,7 +149,7 @@ function Head({ document }: { document: Document }) {
         title={words.documents.deleteTitle}
         about={words.documents.deleteAbout(document.title)}
         yes={words.delete}
-        onYes={() => void remove()}
+        onYes={() => attempt(remove())}
       />
     </header>
   );

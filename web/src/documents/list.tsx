@@ -7,6 +7,7 @@ import { api } from "../api/client";
 import { DOCUMENTS, type DocumentFilter, documents, names } from "../api/queries";
 import type { DocumentListed } from "../api/schema";
 import { address, go } from "../route";
+import { attempt } from "../ui/notices";
 import { Confirm, IconButton } from "../ui/parts";
 import { useNumbers, useWords } from "../words";
 import { Tally } from "./tally";
@@ -91,7 +92,7 @@ export function List({ filter, total }: { filter: DocumentFilter; total: number 
         title={words.documents.deleteTitle}
         about={words.documents.deleteAbout(leaving?.title ?? "")}
         yes={words.delete}
-        onYes={() => leaving && void remove(leaving)}
+        onYes={() => leaving && attempt(remove(leaving))}
       />
     </section>
   );

@@ -1,6 +1,7 @@
 // What is being loaded, file by file and page by page.
 
 import { address } from "../route";
+import { attempt } from "../ui/notices";
 import { IconButton } from "../ui/parts";
 import { useNumbers, useWords, type Words } from "../words";
 import { cancel, clear, isOver, type Load, useLoads } from "./loads";
@@ -51,7 +52,7 @@ function Line({ load }: { load: Load }) {
           <IconButton
             icon="close"
             label={words.documents.cancelNamed(load.source)}
-            onClick={() => void cancel(load)}
+            onClick={() => attempt(cancel(load))}
           />
         )}
       </div>

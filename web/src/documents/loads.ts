@@ -4,7 +4,9 @@ import type { QueryClient } from "@tanstack/react-query";
 import { useCallback, useSyncExternalStore } from "react";
 import { api, body, Failure, identified } from "../api/client";
 import { follow, type Told } from "../api/events";
+import { keyIsWanted } from "../api/key";
 import { names } from "../api/queries";
+import { randomName } from "../api/random";
 
 export type Load = {
   readonly id: string;
@@ -25,15 +27,21 @@ export type About = {
   readonly corpus?: string;
   readonly type?: string;
   readonly key?: string;
-  readonly title?: string;
+  readonly language?: string;
+  /** Who may see it. */
+  readonly labels?: string[];
 };
 
-/** So many files are sent at once. */
-const AT_ONCE = 3;
+/** So many files are sent at once, and so many loads are followed. */
+const AT_ONCE = 2;
+const FOLLOWED_AT_ONCE = 2;
 
 let loads: readonly Load[] = [];
 const listeners = new Set<() => void>();
-const followed = new Map<string, AbortController>();
+/** Which line a document that is followed has. */
+const lines = new Map<string, string>();
+const unfollowed: (() => Promise<void>)[] = [];
+let following = 0;
 const sending = new Map<string, XMLHttpRequest>();
 const waiting: (() => Promise<void>)[] = [];
 let busy = 0;
@@ -67,7 +75,7 @@ export function clear() {
 /** Sends files, a few at a time. */
 export function send(queries: QueryClient, files: readonly File[], about: About) {
   for (const file of files) {
-    const id = crypto.randomUUID();
+    const id = randomName();
     set([...loads, { id, source: file.name, state: "sending", part: 0 }]);
     waiting.push(() => sendOne(queries, id, file, about));
   }
@@ -101,7 +109,10 @@ async function sendOne(queries: QueryClient, id: string, file: File, about: Abou
 function upload(id: string, file: File, about: About): Promise<string> {
   return new Promise((resolve, reject) => {
     const form = new FormData();
-    for (const [name, value] of Object.entries(about)) if (value) form.append(name, value);
+    for (const [name, value] of Object.entries(about)) {
+      const text = Array.isArray(value) ? value.join(",") : value;
+      if (text) form.append(name, text);
+    }
     form.append("file", file, file.name);
     const request = new XMLHttpRequest();
     sending.set(id, request);
@@ -112,9 +123,14 @@ function upload(id: string, file: File, about: About): Promise<string> {
     request.onabort = () => reject(new DOMException("stopped", "AbortError"));
     request.onloadend = () => sending.delete(id);
     request.onload = () => {
-      const told = JSON.parse(request.responseText || "{}");
-      if (request.status < 300) resolve(told.documents[0].document_id);
-      else reject(new Failure(request.status, told.detail ?? `${request.status}`));
+      if (request.status === 401) keyIsWanted();
+      try {
+        const told = JSON.parse(request.responseText || "{}");
+        if (request.status < 300) resolve(told.documents[0].document_id);
+        else reject(new Failure(request.status, told.detail ?? `${request.status}`));
+      } catch {
+        reject(new Failure(request.status, `${request.status} ${request.responseText.slice(0, 200)}`));
+      }
     };
     request.send(form);
   });
@@ -122,14 +138,16 @@ function upload(id: string, file: File, about: About): Promise<string> {
 
 /** Has the server fetch a document. */
 export async function fetchFrom(queries: QueryClient, url: string, about: About) {
-  const id = crypto.randomUUID();
+  const id = randomName();
   set([...loads, { id, source: url, state: "waiting" }]);
   try {
     const taken = body(await api.POST("/documents/fetch", { body: { url, ...about } }));
     const document = taken.documents[0]?.document_id;
     if (!document) return;
+    const stopped = loads.some((load) => load.id === id && load.state === "stopped");
     change(id, { document });
-    watch(queries, document, url, id);
+    if (stopped) await stop(document);
+    else watch(queries, document, url, id);
   } catch (error) {
     fail(id, error);
   }
@@ -142,25 +160,50 @@ function fail(id: string, error: unknown) {
 
 /** Follows a document that is being loaded, also one that somebody else sent. */
 export function watch(queries: QueryClient, document: string, source: string, id = document) {
-  if (followed.has(document)) return;
-  const stop = new AbortController();
-  followed.set(document, stop);
+  const before = lines.get(document);
+  if (before !== undefined) {
+    // It is followed already: what is heard from now on belongs to the newer line.
+    if (before === id || id === document) return;
+    lines.set(document, id);
+    set(loads.filter((load) => load.id !== before));
+    return;
+  }
+  lines.set(document, id);
   if (!loads.some((load) => load.id === id)) set([...loads, { id, source, state: "waiting", document }]);
-  const ended = () => {
-    followed.delete(document);
-    void queries.invalidateQueries({ queryKey: names.documents });
-    void queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[1] === document });
-    void queries.invalidateQueries({ queryKey: names.status });
-  };
   void queries.invalidateQueries({ queryKey: names.documents });
-  follow({
-    address: `/documents/${document}/events`,
-    hear: (told) => change(id, heard(told)),
-    ends: (told) => told.name === "end",
-    signal: stop.signal,
-  })
-    .catch((error: unknown) => fail(id, error))
-    .finally(ended);
+  unfollowed.push(() => followOne(queries, document));
+  followNext();
+}
+
+/** A browser has six connections to a server; the page needs some for itself. */
+function followNext() {
+  while (following < FOLLOWED_AT_ONCE) {
+    const begin = unfollowed.shift();
+    if (!begin) return;
+    following += 1;
+    void begin().finally(() => {
+      following -= 1;
+      followNext();
+    });
+  }
+}
+
+async function followOne(queries: QueryClient, document: string) {
+  const line = () => lines.get(document) ?? document;
+  try {
+    await follow({
+      address: `/documents/${document}/events`,
+      hear: (told) => change(line(), heard(told)),
+      ends: (told) => told.name === "end",
+      signal: new AbortController().signal,
+    });
+  } catch (error) {
+    fail(line(), error);
+  }
+  lines.delete(document);
+  void queries.invalidateQueries({ queryKey: names.documents });
+  void queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[1] === document });
+  void queries.invalidateQueries({ queryKey: names.status });
 }
 
 function heard({ name, data }: Told): Partial<Load> {
@@ -188,7 +231,10 @@ function heard({ name, data }: Told): Partial<Load> {
 export async function cancel(load: Load) {
   const request = sending.get(load.id);
   if (request) request.abort();
-  else if (load.document) {
-    await api.POST("/documents/{document}/cancel", { params: { path: { document: load.document } } });
-  } else change(load.id, { state: "stopped" });
+  else if (load.document) await stop(load.document);
+  else change(load.id, { state: "stopped" });
+}
+
+async function stop(document: string) {
+  await api.POST("/documents/{document}/cancel", { params: { path: { document } } });
 }

@@ -12,6 +12,7 @@ import type { Box } from "./reader";
 GlobalWorkerOptions.workerSrc = worker;
 
 const BESIDES = "/assets/pdfjs";
+const MOST_PIXELS = 16_000_000;
 
 function open(id: string): Promise<PDFDocumentProxy> {
   return getDocument({
@@ -36,7 +37,7 @@ export function PdfPage({ document: id, page, boxes, zoom }: PdfPageProps) {
   const pdf = useQuery({
     queryKey: ["pdf", id],
     queryFn: () => open(id),
-    staleTime: 60_000,
+    staleTime: Number.POSITIVE_INFINITY,
     structuralSharing: false,
   });
   const frame = useRef<HTMLDivElement>(null);
@@ -54,12 +55,15 @@ export function PdfPage({ document: id, page, boxes, zoom }: PdfPageProps) {
     if (!pdf.data || !picture || !layer || room === 0) return;
     let gone = false;
     let stop = () => {};
+    setFailed(undefined);
     const draw = async () => {
       const opened = await pdf.data.getPage(page);
       const plain = opened.getViewport({ scale: 1 });
       const scale = width / plain.width;
       const viewport = opened.getViewport({ scale });
-      const ratio = Math.min(window.devicePixelRatio || 1, 3);
+      // Some browsers draw nothing at all beyond some sixteen million pixels.
+      const most = Math.sqrt(MOST_PIXELS / (viewport.width * viewport.height));
+      const ratio = Math.min(window.devicePixelRatio || 1, 3, most);
       if (gone) return;
       // Drawn aside first, so that the page before stays until this one is there.
       const aside = document.createElement("canvas");
@@ -75,7 +79,9 @@ export function PdfPage({ document: id, page, boxes, zoom }: PdfPageProps) {
       picture.getContext("2d")?.drawImage(aside, 0, 0);
       layer.replaceChildren();
       layer.style.setProperty("--total-scale-factor", String(scale));
-      await new TextLayer({ textContentSource: content, container: layer, viewport }).render();
+      const lettering = new TextLayer({ textContentSource: content, container: layer, viewport });
+      stop = () => lettering.cancel();
+      await lettering.render();
       if (!gone) setSize({ width: plain.width, height: plain.height });
     };
     draw().catch((error: unknown) => {
@@ -93,12 +99,12 @@ export function PdfPage({ document: id, page, boxes, zoom }: PdfPageProps) {
   }, [size, page, boxes]);
 
   const error = pdf.error ?? failed;
-  if (error) return <Problem error={error} />;
   const percent = (value: number, of: number) => `${(100 * value) / of}%`;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard
     <section className="pdf" ref={frame} tabIndex={0} aria-label={words.page(page)}>
-      {!size && <Waiting label={words.loading} />}
+      {error !== undefined && error !== null && <Problem error={error} />}
+      {!size && !error && <Waiting label={words.loading} />}
       <div
         className="pdf-page"
         data-page={size ? page : undefined}

@@ -21,11 +21,22 @@ type ReaderProps = {
   boxes?: readonly Box[];
   snippet?: string;
   children?: ReactNode;
+  /** Whether the title is shown, which leads to the document. */
+  titled?: boolean;
   /** Told when another page is looked at. */
   onPage?: (page: number) => void;
 };
 
-export function Reader({ document: id, page, version, boxes = [], snippet, children, onPage }: ReaderProps) {
+export function Reader({
+  document: id,
+  page,
+  version,
+  boxes = [],
+  snippet,
+  children,
+  titled = true,
+  onPage,
+}: ReaderProps) {
   const words = useWords();
   const document = useDocument(id);
   const kind = useQuery({
@@ -37,7 +48,8 @@ export function Reader({ document: id, page, version, boxes = [], snippet, child
     },
   });
   const [at, setAt] = useState(page);
-  useEffect(() => setAt(page), [page]);
+  const last = document.data?.pages.length ?? page;
+  useEffect(() => setAt(Math.max(1, Math.min(page, last))), [page, last]);
   const turn = (to: number) => {
     setAt(to);
     onPage?.(to);
@@ -54,9 +66,11 @@ export function Reader({ document: id, page, version, boxes = [], snippet, child
   return (
     <div className="reader">
       <header className="reader-top">
-        <h2 className="clip">
-          <a href={address(["documents", id], { page: String(at) })}>{title}</a>
-        </h2>
+        {titled && (
+          <h2 className="clip">
+            <a href={address(["documents", id], { page: String(at) })}>{title}</a>
+          </h2>
+        )}
         <div className="row">
           <IconButton icon="left" label={words.previousPage} disabled={at <= 1} onClick={() => turn(at - 1)} />
           <span className="small soft" role="status">

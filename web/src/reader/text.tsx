@@ -2,6 +2,7 @@
 
 import { useEffect, useRef } from "react";
 import { usePageText } from "../api/queries";
+import type { PageKind } from "../documents/types";
 import { Problem, Waiting } from "../ui/parts";
 import { useWords } from "../words";
 
@@ -19,7 +20,9 @@ export function TextPage({ document, page, snippet }: { document: string; page: 
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard
     <section className="text-page" tabIndex={0} aria-label={words.page(page)}>
-      {passages.length === 0 && <p className="soft">{words.nothingRead(record.kind)}</p>}
+      {passages.length === 0 && (
+        <p className="soft">{words.nothingRead(words.documents.kinds[record.kind as PageKind] ?? record.kind)}</p>
+      )}
       {passages.map((passage, index) => {
         const at = snippet ? passage.text.indexOf(snippet) : -1;
         if (!snippet || at < 0) return <p key={index}>{passage.text}</p>;

@@ -14,7 +14,7 @@ const TONES = { fine: "good", missing: "fair", wrong: "bad" } as const;
 export function StateView() {
   const words = useWords();
   const numbers = useNumbers();
-  const status = useStatus();
+  const status = useStatus({ again: true });
   return (
     <div className="view">
       <div className="view-inside">

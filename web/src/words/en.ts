@@ -104,6 +104,7 @@ export const en = {
     withheld: "The answer was withheld: the documents do not bear it out.",
     searched: (count: number) => (count === 1 ? "What was searched for" : `What was searched for (${count})`),
     working: "working",
+    ready: "The answer is ready.",
     begun: "Beginning",
     stopped: "Stopped.",
     failed: "The answer failed.",

@@ -106,6 +106,7 @@ export const es: Words = {
     withheld: "La respuesta se retuvo: los documentos no la respaldan.",
     searched: (count) => (count === 1 ? "Qué se buscó" : `Qué se buscó (${count})`),
     working: "trabajando",
+    ready: "La respuesta está lista.",
     begun: "Empezando",
     stopped: "Detenida.",
     failed: "La respuesta falló.",

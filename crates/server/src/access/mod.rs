@@ -74,6 +74,11 @@ impl Access {
         self
     }
 
+    /// Whether whoever is on this machine may use it, without a key.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
     /// The origins whose pages may use it.
     pub(crate) fn origins(&self) -> &[String] {
         &self.origins

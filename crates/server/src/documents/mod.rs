@@ -157,6 +157,8 @@ async fn original(
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
     headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("inline"));
+    // A document may be replaced at any time, and is for those who may see it.
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     Ok(response.into_response())
 }
 
