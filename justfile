@@ -14,7 +14,7 @@ verify:
 
 # Build the page, which then becomes part of the binary: types from the API, checks, one folder of files
 page:
-    cd web && npm ci --no-audit --no-fund --loglevel=error && npm run --silent check && npm run --silent build
+    cd web && npm install --no-audit --no-fund --loglevel=error && npm run --silent check && npm run --silent build
 
 # All tests of the server and the library
 test *arguments:
