@@ -69,6 +69,30 @@ test("a question is edited and asked again, and the versions stay", async ({ pag
   );
 });
 
+test("in a fork, what was said before keeps its citations, and all versions are deleted as one", async ({ page }) => {
+  await ask(page, "Where are zinc lamps?");
+  await answered(page);
+  await say(page, "And modules?");
+  await expect(page.locator(".answer")).toHaveCount(2);
+  await answered(page);
+  const first = page.url();
+  await page.getByRole("button", { name: "Edit" }).last().click();
+  await page.getByRole("textbox", { name: "Edit" }).fill("And parts?");
+  await page.locator(".question-edit").getByRole("button", { name: "Ask" }).click();
+  await expect(page).not.toHaveURL(first);
+  await expect(page.locator(".question-text")).toHaveText(["Where are zinc lamps?", "And parts?"]);
+  await answered(page);
+  await page
+    .getByRole("button", { name: /^Source 1: .*exact quote/ })
+    .first()
+    .click();
+  await expect(page.locator(".box").first()).toBeVisible();
+  await page.getByRole("searchbox", { name: "Search conversations" }).fill("zinc");
+  await page.getByRole("button", { name: "Delete “Where are zinc lamps?”" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await expect(page.locator(".threads li")).toHaveCount(0);
+});
+
 test("a follow-up is asked, an answer is copied, judged and saved", async ({ page, context }) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await ask(page, "What is the rate for LED lamps?");

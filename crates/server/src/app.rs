@@ -127,15 +127,19 @@ pub(crate) struct App(Arc<Inner>);
 struct Inner {
     parts: Parts,
     readiness: Mutex<Option<Readiness>>,
+    findings: Mutex<Option<Findings>>,
 }
 
 /// When it was looked whether the server is ready, whether it was, and what was told.
 type Readiness = (Instant, bool, Value);
 
+/// When every part was looked at, and what was found.
+type Findings = (Instant, Vec<(String, Finding)>);
+
 impl App {
     /// An application of these parts.
     pub(crate) fn new(parts: Parts) -> Self {
-        Self(Arc::new(Inner { parts, readiness: Mutex::default() }))
+        Self(Arc::new(Inner { parts, readiness: Mutex::default(), findings: Mutex::default() }))
     }
 
     /// Runs turns.
@@ -156,6 +160,11 @@ impl App {
     /// Whether the server was ready when somebody last looked.
     pub(crate) fn readiness(&self) -> &Mutex<Option<Readiness>> {
         &self.0.readiness
+    }
+
+    /// What was found when somebody last looked at every part.
+    pub(crate) fn findings(&self) -> &Mutex<Option<Findings>> {
+        &self.0.findings
     }
 
     /// What is looked at to see whether the server can work.

@@ -53,8 +53,22 @@ async fn ready(State(app): State<App>) -> (StatusCode, axum::Json<Value>) {
     (status(sound), axum::Json(told))
 }
 
+/// What is found of every part. Looking costs calls of models, so what was found holds for a while.
+pub(crate) async fn examine_all(app: &App) -> Vec<(String, Finding)> {
+    let mut last = app.findings().lock().await;
+    match &*last {
+        Some((when, found)) if when.elapsed() < FRESH => found.clone(),
+        _ => {
+            let found = examine(app.checks().iter()).await;
+            let found: Vec<_> = found.into_iter().map(|(name, found)| (name.to_owned(), found)).collect();
+            *last = Some((Instant::now(), found.clone()));
+            found
+        }
+    }
+}
+
 /// Looks at several parts at once.
-pub(crate) async fn examine<'a>(checks: impl Iterator<Item = &'a Check>) -> Vec<(&'a str, Finding)> {
+async fn examine<'a>(checks: impl Iterator<Item = &'a Check>) -> Vec<(&'a str, Finding)> {
     let checks = checks.map(|check| async move {
         let looked = tokio::time::timeout(PATIENCE, (check.look)()).await;
         let late = format!("it does not answer within {} s", PATIENCE.as_secs());

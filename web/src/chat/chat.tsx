@@ -7,6 +7,7 @@ import { useCallback, useEffect, useMemo, useState } from "react";
 import { names, useAssistants, useFamily, useRuns, useThread } from "../api/queries";
 import type { Assistant, Thread } from "../api/schema";
 import { address, go } from "../route";
+import { useMedia } from "../ui/media";
 import { attempt } from "../ui/notices";
 import { IconButton, Problem, Waiting } from "../ui/parts";
 import { useWords } from "../words";
@@ -14,6 +15,7 @@ import { ask, askInstead, notes, stop, type Way } from "./asking";
 import { Composer } from "./composer";
 import { ConversationContext } from "./context";
 import { saveConversation } from "./export";
+import { familyOf } from "./family";
 import { useTurn } from "./follow";
 import { type Item, items, withTurn } from "./items";
 import { Messages } from "./messages";
@@ -65,12 +67,14 @@ type ConversationProps = { thread?: Thread; runs: Runs; assistants: readonly Ass
 function Conversation({ thread, runs, assistants, open }: ConversationProps) {
   const words = useWords();
   const queries = useQueryClient();
+  // What lies under the panel cannot be reached.
+  const narrow = useMedia("(max-width: 70rem)");
   const [failure, setFailure] = useState<unknown>();
   const [pending, setPending] = useState<string>();
   const [way, setWay] = useWay(thread, runs, assistants);
   const assistant = assistants.find((known) => known.assistant_id === way.assistant);
   const id = thread?.thread_id;
-  const family = useFamily(thread && (notes(thread).family ?? thread.thread_id)).data ?? NOBODY;
+  const family = useFamily(thread && familyOf(thread)).data ?? NOBODY;
 
   const said = useMemo(() => items(thread?.values?.messages ?? [], runs), [thread, runs]);
   const last = said.at(-1);
@@ -157,7 +161,7 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
     <AssistantRuntimeProvider runtime={runtime}>
       <ConversationContext value={context}>
         <div className={`chat ${open ? "with-panel" : ""}`}>
-          <section className="talk" aria-label={words.chat.title}>
+          <section className="talk" aria-label={words.chat.title} inert={open !== undefined && narrow}>
             <div className="talk-top">
               <Choose assistants={assistants} way={way} onChange={setWay} />
               <span className="grow" />
@@ -169,6 +173,9 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
                 />
               )}
             </div>
+            {thread && thread.message_count > (thread.values?.messages.length ?? 0) && (
+              <p className="notice older">{words.chat.onlyNewest(thread.values?.messages.length ?? 0)}</p>
+            )}
             {shown.length === 0 && assistant ? (
               <Welcome assistant={assistant} say={say} />
             ) : (

@@ -32,11 +32,16 @@ export function versions(family: readonly Thread[], thread: string, position: nu
   return threads.length > 1 && current >= 0 ? { threads, current } : undefined;
 }
 
+/** The name of the family that a conversation belongs to: that of the first of them. */
+export function familyOf(thread: Thread): string {
+  return notes(thread).family ?? thread.thread_id;
+}
+
 /** One line for each family: the one that was used last. */
 export function heads(threads: readonly Thread[]): readonly Thread[] {
   const seen = new Set<string>();
   return threads.filter((thread) => {
-    const family = notes(thread).family ?? thread.thread_id;
+    const family = familyOf(thread);
     return !seen.has(family) && seen.add(family);
   });
 }

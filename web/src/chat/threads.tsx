@@ -3,7 +3,7 @@
 import "./threads.css";
 import { useQueryClient } from "@tanstack/react-query";
 import { useDeferredValue, useState } from "react";
-import { api } from "../api/client";
+import { api, body } from "../api/client";
 import { names, useThreads } from "../api/queries";
 import type { Thread } from "../api/schema";
 import { address, go } from "../route";
@@ -11,7 +11,7 @@ import { Icon } from "../ui/icons";
 import { attempt } from "../ui/notices";
 import { Confirm, IconButton, Problem } from "../ui/parts";
 import { useNumbers, useWords } from "../words";
-import { heads } from "./family";
+import { familyOf, heads } from "./family";
 
 export function Threads({ current }: { current?: string }) {
   const words = useWords();
@@ -21,10 +21,16 @@ export function Threads({ current }: { current?: string }) {
   const [leaving, setLeaving] = useState<Thread>();
   const queries = useQueryClient();
   const all = threads.data?.pages.flat() ?? [];
+  const opened = all.find((thread) => thread.thread_id === current);
+  const here = (opened && familyOf(opened)) ?? current;
+  /** A conversation goes with all its versions. */
   const remove = async (thread: Thread) => {
-    await api.DELETE("/threads/{thread}", { params: { path: { thread: thread.thread_id } } });
+    const family = familyOf(thread);
+    const versions = body(await api.POST("/threads/search", { body: { metadata: { family }, limit: 1000 } }));
+    const thread_ids = [family, ...versions.map(({ thread_id }) => thread_id)];
+    await api.POST("/threads/prune", { body: { thread_ids } });
     await queries.invalidateQueries({ queryKey: names.threads });
-    if (thread.thread_id === current) go(address(["chat"]));
+    if (family === here) go(address(["chat"]));
   };
   return (
     <section className="threads" aria-label={words.chat.conversations}>
@@ -51,7 +57,12 @@ export function Threads({ current }: { current?: string }) {
       {threads.error && <Problem error={threads.error} again={() => threads.refetch()} />}
       <ul>
         {heads(all).map((thread) => (
-          <Line key={thread.thread_id} thread={thread} current={current} onDelete={() => setLeaving(thread)} />
+          <Line
+            key={thread.thread_id}
+            thread={thread}
+            here={familyOf(thread) === here}
+            onDelete={() => setLeaving(thread)}
+          />
         ))}
       </ul>
       {threads.data && all.length === 0 && <p className="soft small threads-none">{words.chat.noConversations}</p>}
@@ -72,10 +83,9 @@ export function Threads({ current }: { current?: string }) {
   );
 }
 
-function Line({ thread, current, onDelete }: { thread: Thread; current?: string; onDelete: () => void }) {
+function Line({ thread, here, onDelete }: { thread: Thread; here: boolean; onDelete: () => void }) {
   const words = useWords();
   const numbers = useNumbers();
-  const here = thread.thread_id === current;
   return (
     <li className={here ? "here" : ""}>
       <a href={address(["chat", thread.thread_id])} aria-current={here ? "page" : undefined}>

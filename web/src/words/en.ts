@@ -91,6 +91,7 @@ export const en = {
     retry: "Ask again",
     versions: "Versions",
     toEnd: "To the end",
+    onlyNewest: (count: number) => `Only the newest ${count} messages are shown.`,
     export: "Save as Markdown",
     good: "Good answer",
     bad: "Bad answer",

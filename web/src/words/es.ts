@@ -94,6 +94,7 @@ export const es: Words = {
     retry: "Preguntar de nuevo",
     versions: "Versiones",
     toEnd: "Al final",
+    onlyNewest: (count) => `Solo se muestran los ${count} mensajes más recientes.`,
     export: "Guardar como Markdown",
     good: "Buena respuesta",
     bad: "Mala respuesta",
