@@ -2,7 +2,7 @@
 
 import { useSyncExternalStore } from "react";
 import { follow } from "../api/events";
-import { apply, begun, isOver, type Turn } from "./turn";
+import { apply, begun, type Turn } from "./turn";
 
 export type Followed = { readonly turn: Turn; readonly connected: boolean; readonly failure?: Error };
 
@@ -72,19 +72,4 @@ export function useTurn(thread: string | undefined, run: string | undefined): Fo
     };
   };
   return useSyncExternalStore(subscribe, () => (thread && run ? entry(thread, run).now : undefined));
-}
-
-/** Waits until a turn is over. */
-export function over(thread: string, run: string): Promise<Followed> {
-  const own = entry(thread, run);
-  return new Promise((resolve) => {
-    const look = () => {
-      if (isOver(own.now.turn) || own.now.failure) {
-        own.listeners.delete(look);
-        resolve(own.now);
-      }
-    };
-    own.listeners.add(look);
-    look();
-  });
 }

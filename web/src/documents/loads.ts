@@ -32,19 +32,34 @@ export type About = {
   readonly labels?: string[];
 };
 
-/** So many files are sent at once, and so many loads are followed. */
-const AT_ONCE = 2;
-const FOLLOWED_AT_ONCE = 2;
+/** A browser has six connections to a server, and the page needs some for itself: two files are sent at once, two loads are followed. */
+const sendInTurn = turns(2);
+const followInTurn = turns(2);
+
+/** Does things in their order, so many at once. */
+function turns(most: number): (doing: () => Promise<void>) => void {
+  const waiting: (() => Promise<void>)[] = [];
+  let busy = 0;
+  const next = () => {
+    const begin = busy < most ? waiting.shift() : undefined;
+    if (!begin) return;
+    busy += 1;
+    void begin().finally(() => {
+      busy -= 1;
+      next();
+    });
+  };
+  return (doing) => {
+    waiting.push(doing);
+    next();
+  };
+}
 
 let loads: readonly Load[] = [];
 const listeners = new Set<() => void>();
 /** Which line a document that is followed has. */
 const lines = new Map<string, string>();
-const unfollowed: (() => Promise<void>)[] = [];
-let following = 0;
 const sending = new Map<string, XMLHttpRequest>();
-const waiting: (() => Promise<void>)[] = [];
-let busy = 0;
 
 function set(next: readonly Load[]) {
   loads = next;
@@ -77,20 +92,7 @@ export function send(queries: QueryClient, files: readonly File[], about: About)
   for (const file of files) {
     const id = randomName();
     set([...loads, { id, source: file.name, state: "sending", part: 0 }]);
-    waiting.push(() => sendOne(queries, id, file, about));
-  }
-  next();
-}
-
-function next() {
-  while (busy < AT_ONCE) {
-    const begin = waiting.shift();
-    if (!begin) return;
-    busy += 1;
-    void begin().finally(() => {
-      busy -= 1;
-      next();
-    });
+    sendInTurn(() => sendOne(queries, id, file, about));
   }
 }
 
@@ -171,21 +173,7 @@ export function watch(queries: QueryClient, document: string, source: string, id
   lines.set(document, id);
   if (!loads.some((load) => load.id === id)) set([...loads, { id, source, state: "waiting", document }]);
   void queries.invalidateQueries({ queryKey: names.documents });
-  unfollowed.push(() => followOne(queries, document));
-  followNext();
-}
-
-/** A browser has six connections to a server; the page needs some for itself. */
-function followNext() {
-  while (following < FOLLOWED_AT_ONCE) {
-    const begin = unfollowed.shift();
-    if (!begin) return;
-    following += 1;
-    void begin().finally(() => {
-      following -= 1;
-      followNext();
-    });
-  }
+  followInTurn(() => followOne(queries, document));
 }
 
 async function followOne(queries: QueryClient, document: string) {

@@ -136,7 +136,6 @@ export const en = {
     list: "Steps",
     steps: (count: number) => (count === 1 ? "1 step" : `${count} steps`),
     tokens: (read: string, written: string) => `${read} → ${written} tokens`,
-    notTaken: "not taken",
     changed: "What it changed",
     nothing: "Nothing.",
     state: "The whole state after it",

@@ -138,7 +138,6 @@ export const es: Words = {
     list: "Pasos",
     steps: (count) => (count === 1 ? "1 paso" : `${count} pasos`),
     tokens: (read, written) => `${read} → ${written} tokens`,
-    notTaken: "no tomado",
     changed: "Qué cambió",
     nothing: "Nada.",
     state: "Todo el estado después",
