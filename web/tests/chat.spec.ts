@@ -46,6 +46,27 @@ test("a server that is killed in the middle of an answer goes on with it", async
   await expect(page.locator(".prose").last()).toHaveText(/^word0 word1 .* word159$/);
 });
 
+test("what the assistant asks is answered, after a reload too", async ({ page }) => {
+  await page.goto("/#/chat");
+  await page.getByLabel("Assistant").selectOption("rehearsal");
+  await say(page, "…");
+  const question = page.getByRole("region", { name: "The assistant asks" });
+  await expect(question).toContainText("What shall I repeat?");
+  await accessible(page);
+  await page.reload();
+  await expect(question).toContainText("What shall I repeat?");
+  await page.getByRole("textbox", { name: "Your answer" }).fill("Lamps and modules.");
+  await page.keyboard.press("Enter");
+  await answered(page);
+  await expect(page.locator(".prose").last()).toHaveText("Lamps and modules.");
+  await expect(question).toBeHidden();
+
+  await say(page, "…");
+  await question.getByRole("button", { name: "Stop" }).click();
+  await expect(question).toBeHidden();
+  await expect(page.getByRole("textbox", { name: "Your question" })).toBeVisible();
+});
+
 test("a question is edited and asked again, and the versions stay", async ({ page }) => {
   await ask(page, "What is the rate for lamps?");
   await answered(page);

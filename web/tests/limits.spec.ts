@@ -1,7 +1,9 @@
 // What the page may weigh, what it may load, and how much it bears.
 
+import { readFileSync } from "node:fs";
 import { expect, test } from "./fixture";
 import { scrolled } from "./scrolling";
+import type { Stage } from "./stage";
 
 test("under 300 KB of compressed scripts come before a PDF is opened", async ({ page }) => {
   let bytes = 0;
@@ -28,14 +30,7 @@ test("the policy allows scripts of the page itself only", async ({ page, stage }
 });
 
 test("500 messages stay smooth", async ({ page, stage }) => {
-  const { thread_id } = await stage.post("/threads", {});
-  const messages = Array.from({ length: 500 }, (_, index) => ({
-    role: index % 2 ? "assistant" : "user",
-    content:
-      index % 2 ? `Answer ${index}: ${"some words that fill a line or two. ".repeat(8)}` : `Question ${index}?`,
-  }));
-  await stage.post(`/threads/${thread_id}/state`, { values: { messages } });
-  await page.goto(`/#/chat/${thread_id}`);
+  await page.goto(`/#/chat/${await conversation(stage, 500)}`);
   await expect(page.getByText("Answer 499:")).toBeVisible();
   expect(await page.locator(".messages-one").count()).toBeLessThan(40);
   const frames = await scrolled(page, ".messages", -1);
@@ -43,3 +38,35 @@ test("500 messages stay smooth", async ({ page, stage }) => {
   await expect(page.locator(".question-text", { hasText: "Question 0?" })).toBeVisible();
   expect(frames.median).toBeLessThan(50);
 });
+
+test("the beginning of a very long conversation can be reached, and is in what is saved of it", async ({
+  page,
+  stage,
+}) => {
+  await page.goto(`/#/chat/${await conversation(stage, 1_200)}`);
+  await expect(page.getByText("The newest 1,000 messages are shown.")).toBeVisible();
+  const saved = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save as Markdown" }).click();
+  const text = readFileSync(await (await saved).path(), "utf8");
+  expect(text).toContain("Question 0?");
+  expect(text).toContain("Answer 1199:");
+
+  await page.getByRole("button", { name: "Show older ones" }).click();
+  // What was the first one shown is still in sight; above it is what came before.
+  await expect(page.locator(".question-text", { hasText: "Question 200?" })).toBeInViewport();
+  await expect(page.getByRole("button", { name: "Show older ones" })).toBeHidden();
+  await page.locator(".messages").evaluate((box) => box.scrollTo(0, 0));
+  await expect(page.locator(".question-text", { hasText: "Question 0?" })).toBeInViewport();
+});
+
+/** A conversation of so many messages. */
+async function conversation(stage: Stage, count: number): Promise<string> {
+  const { thread_id } = await stage.post("/threads", {});
+  const messages = Array.from({ length: count }, (_, index) => ({
+    role: index % 2 ? "assistant" : "user",
+    content:
+      index % 2 ? `Answer ${index}: ${"some words that fill a line or two. ".repeat(8)}` : `Question ${index}?`,
+  }));
+  await stage.post(`/threads/${thread_id}/state`, { values: { messages } });
+  return thread_id;
+}

@@ -13,7 +13,11 @@ const test = plain.extend<object, { readonly stage: Stage }>({
     async ({}, use) => {
       const port = await freePort();
       const model = await served(port);
-      const stage = await Stage.begin([SAMPLE], { model: `http://127.0.0.1:${port}/v1` });
+      const stage = await Stage.begin([SAMPLE], {
+        model: `http://127.0.0.1:${port}/v1`,
+        // A model this small reads slowly, and does not find an end by itself.
+        settings: ["context = 2048", "max_output = 200"],
+      });
       await use(stage);
       await stage.end();
       model.kill();

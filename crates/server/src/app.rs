@@ -11,7 +11,6 @@ use ibid_engine::Engine;
 use ibid_graph::Shape;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use tokio::sync::Mutex;
 
 use crate::access::Access;
@@ -126,20 +125,18 @@ pub(crate) struct App(Arc<Inner>);
 
 struct Inner {
     parts: Parts,
-    readiness: Mutex<Option<Readiness>>,
-    findings: Mutex<Option<Findings>>,
+    /// What was found of each part when somebody last looked, in the order of the checks.
+    found: Vec<Mutex<Option<Found>>>,
 }
 
-/// When it was looked whether the server is ready, whether it was, and what was told.
-type Readiness = (Instant, bool, Value);
-
-/// When every part was looked at, and what was found.
-type Findings = (Instant, Vec<(String, Finding)>);
+/// When a part was looked at, and what was found.
+pub(crate) type Found = (Instant, Finding);
 
 impl App {
     /// An application of these parts.
     pub(crate) fn new(parts: Parts) -> Self {
-        Self(Arc::new(Inner { parts, readiness: Mutex::default(), findings: Mutex::default() }))
+        let found = parts.checks.iter().map(|_| Mutex::default()).collect();
+        Self(Arc::new(Inner { parts, found }))
     }
 
     /// Runs turns.
@@ -157,19 +154,9 @@ impl App {
         &self.0.parts.access
     }
 
-    /// Whether the server was ready when somebody last looked.
-    pub(crate) fn readiness(&self) -> &Mutex<Option<Readiness>> {
-        &self.0.readiness
-    }
-
-    /// What was found when somebody last looked at every part.
-    pub(crate) fn findings(&self) -> &Mutex<Option<Findings>> {
-        &self.0.findings
-    }
-
-    /// What is looked at to see whether the server can work.
-    pub(crate) fn checks(&self) -> &[Check] {
-        &self.0.parts.checks
+    /// What is looked at to see whether the server can work, each with what was found when somebody last looked.
+    pub(crate) fn checks(&self) -> impl Iterator<Item = (&Check, &Mutex<Option<Found>>)> {
+        self.0.parts.checks.iter().zip(&self.0.found)
     }
 
     /// What it is set up with.

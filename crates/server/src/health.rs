@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
+use tokio::sync::Mutex;
 
 use crate::api::{Api, about};
-use crate::app::{App, Check, Finding};
+use crate::app::{App, Check, Finding, Found};
 
 /// So long what was found holds.
 const FRESH: Duration = Duration::from_secs(5);
@@ -27,54 +28,40 @@ async fn alive() -> &'static str {
     "ok"
 }
 
-/// Whether each part can work, by name.
+/// Whether each part can work that the server cannot do without, by name.
 async fn ready(State(app): State<App>) -> (StatusCode, axum::Json<Value>) {
-    // Anybody may ask, so the parts are not asked each time.
-    let mut last = app.readiness().lock().await;
-    if let Some((when, sound, told)) = &*last
+    let found = examine(&app, |check| check.vital).await;
+    let works = |found: &Finding| !matches!(found, Finding::Wrong { .. });
+    let sound = found.iter().all(|(_, found)| works(found));
+    let parts: Map<String, Value> =
+        found.iter().map(|(name, found)| ((*name).to_owned(), json!({ "ready": works(found) }))).collect();
+    (status(sound), axum::Json(json!({ "ready": sound, "parts": parts })))
+}
+
+/// What is found of the parts that are asked for, all looked at at once.
+pub(crate) async fn examine(app: &App, wanted: impl Fn(&Check) -> bool) -> Vec<(&str, Finding)> {
+    let checks = app.checks().filter(|(check, _)| wanted(check));
+    let checks = checks.map(|(check, last)| async move { (check.name.as_str(), look(check, last).await) });
+    futures_util::future::join_all(checks).await
+}
+
+/// Looks at a part. Anybody may ask for it, and it may cost a call of a model, so what was found holds for a while.
+async fn look(check: &Check, last: &Mutex<Option<Found>>) -> Finding {
+    let mut last = last.lock().await;
+    if let Some((when, found)) = &*last
         && when.elapsed() < FRESH
     {
-        return (status(*sound), axum::Json(told.clone()));
+        return found.clone();
     }
-    let found = examine(app.checks().iter().filter(|check| check.vital)).await;
-    let sound = !found.iter().any(|(_, found)| matches!(found, Finding::Wrong { .. }));
-    let told: Map<String, Value> = found
-        .into_iter()
-        .map(|(name, found)| match found {
-            Finding::Wrong { what, .. } => {
-                tracing::warn!(part = name, what, "a part is not ready");
-                (name.to_owned(), json!({ "ready": false }))
-            }
-            _ => (name.to_owned(), json!({ "ready": true })),
-        })
-        .collect();
-    let told = json!({ "ready": sound, "parts": told });
-    *last = Some((Instant::now(), sound, told.clone()));
-    (status(sound), axum::Json(told))
-}
-
-/// What is found of every part. Looking costs calls of models, so what was found holds for a while.
-pub(crate) async fn examine_all(app: &App) -> Vec<(String, Finding)> {
-    let mut last = app.findings().lock().await;
-    match &*last {
-        Some((when, found)) if when.elapsed() < FRESH => found.clone(),
-        _ => {
-            let found = examine(app.checks().iter()).await;
-            let found: Vec<_> = found.into_iter().map(|(name, found)| (name.to_owned(), found)).collect();
-            *last = Some((Instant::now(), found.clone()));
-            found
-        }
-    }
-}
-
-/// Looks at several parts at once.
-async fn examine<'a>(checks: impl Iterator<Item = &'a Check>) -> Vec<(&'a str, Finding)> {
-    let checks = checks.map(|check| async move {
-        let looked = tokio::time::timeout(PATIENCE, (check.look)()).await;
+    let found = tokio::time::timeout(PATIENCE, (check.look)()).await.unwrap_or_else(|_| {
         let late = format!("it does not answer within {} s", PATIENCE.as_secs());
-        (check.name.as_str(), looked.unwrap_or_else(|_| Finding::wrong(late, "see whether it is overloaded")))
+        Finding::wrong(late, "see whether it is overloaded")
     });
-    futures_util::future::join_all(checks).await
+    if let Finding::Wrong { what, .. } = &found {
+        tracing::warn!(part = check.name, what, "a part does not work");
+    }
+    *last = Some((Instant::now(), found.clone()));
+    found
 }
 
 fn status(sound: bool) -> StatusCode {

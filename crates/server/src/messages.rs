@@ -34,7 +34,9 @@ pub(crate) async fn before(
     thread: ThreadId,
     position: u64,
 ) -> Result<Vec<Said>, Problem> {
-    let window = MessageWindow { before: Some(position), limit: MOST };
+    // A position is a number of the store, which knows no larger ones.
+    let before = Some(position.min(i64::MAX as u64));
+    let window = MessageWindow { before, limit: MOST };
     Ok(engine.messages(scope, thread, window).await?)
 }
 

@@ -536,6 +536,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/threads/{thread}/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What was said in a conversation, in its order: the newest 1,000 messages of those that fit */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description only what stands before this position */
+                    before?: string;
+                };
+                header?: never;
+                path: {
+                    thread: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description done */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Message"][];
+                    };
+                };
+                "4XX": components["responses"]["Problem"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/threads/{thread}/state": {
         parameters: {
             query?: never;

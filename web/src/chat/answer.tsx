@@ -12,6 +12,7 @@ import { useItem } from "./item";
 import { type Item, isWorking } from "./items";
 import { Plan, Progress } from "./progress";
 import { Prose } from "./prose";
+import { asks } from "./turn";
 
 type Rests = Partial<Basis> & { readonly partial?: boolean };
 
@@ -20,6 +21,7 @@ export function Answer() {
   const item = useItem();
   const { show, open } = useConversation();
   const basis = basisOf(item);
+  const asked = item.kind === "turn" && asks(item.followed?.turn);
   const running = isWorking(item);
   const run = item.kind === "question" ? undefined : item.run;
   useDetails(item, basis, open, show);
@@ -34,7 +36,7 @@ export function Answer() {
       {item.text && <Prose text={item.text} basis={basis} name={item.id} />}
       <Remarks basis={basis} />
       <Citations basis={basis} name={item.id} />
-      {!running && (
+      {!running && !asked && (
         <div className="actions">
           <ActionBarPrimitive.Copy className="button bare icon" aria-label={words.copy} title={words.copy}>
             <span className="when-copied">
@@ -61,7 +63,7 @@ export function Answer() {
           {run && <WayButton run={run} />}
         </div>
       )}
-      {running && run && (
+      {(running || asked) && run && (
         <div className="actions">
           <WayButton run={run} />
         </div>

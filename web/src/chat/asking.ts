@@ -112,6 +112,14 @@ async function noteFork(queries: QueryClient, from: Thread, copy: string, positi
   void queries.invalidateQueries({ queryKey: names.family(family) });
 }
 
+/** Answers what the running turn asks. */
+export async function answer(thread: string, assistant: string, text: string) {
+  await api.POST("/threads/{thread}/runs", {
+    params: { path: { thread } },
+    body: { assistant_id: assistant, command: { resume: text } },
+  });
+}
+
 export async function stop(thread: string, run: string) {
   await api.POST("/threads/{thread}/runs/{run}/cancel", { params: { path: { thread, run } } });
 }

@@ -10,8 +10,8 @@ import { address, go } from "../route";
 import { useMedia } from "../ui/media";
 import { attempt } from "../ui/notices";
 import { IconButton, Problem, Waiting } from "../ui/parts";
-import { useWords } from "../words";
-import { ask, askInstead, notes, stop, type Way } from "./asking";
+import { useNumbers, useWords } from "../words";
+import { answer, ask, askInstead, notes, stop, type Way } from "./asking";
 import { Composer } from "./composer";
 import { ConversationContext } from "./context";
 import { saveConversation } from "./export";
@@ -20,7 +20,8 @@ import { useTurn } from "./follow";
 import { type Item, items, withTurn } from "./items";
 import { Messages } from "./messages";
 import { Panel } from "./panel";
-import { isOver } from "./turn";
+import { useSaid } from "./said";
+import { asks, isOver } from "./turn";
 import { Welcome } from "./welcome";
 
 const LAST = "ibid.assistant";
@@ -66,6 +67,7 @@ type ConversationProps = { thread?: Thread; runs: Runs; assistants: readonly Ass
 
 function Conversation({ thread, runs, assistants, open }: ConversationProps) {
   const words = useWords();
+  const numbers = useNumbers();
   const queries = useQueryClient();
   // What lies under the panel cannot be reached.
   const narrow = useMedia("(max-width: 70rem)");
@@ -76,11 +78,14 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
   const id = thread?.thread_id;
   const family = useFamily(thread && familyOf(thread)).data ?? NOBODY;
 
-  const said = useMemo(() => items(thread?.values?.messages ?? [], runs), [thread, runs]);
+  const { messages, before, more, all } = useSaid(thread);
+  const said = useMemo(() => items(messages, runs), [messages, runs]);
   const last = said.at(-1);
   const working = last?.kind === "turn" ? last.run : undefined;
   const followed = useTurn(id, working);
   const running = working !== undefined && followed !== undefined && !isOver(followed.turn) && !followed.failure;
+
+  const asked = asks(followed?.turn);
 
   // When a turn is over, what is kept of it takes the place of what was told.
   const over = followed !== undefined && isOver(followed.turn);
@@ -111,8 +116,9 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
     }
   }, []);
   const say = useCallback(
-    (text: string) => trying(text, () => ask(queries, thread, text, way)),
-    [queries, thread, way, trying],
+    (text: string) =>
+      trying(text, () => (id && asked ? answer(id, way.assistant, text) : ask(queries, thread, text, way))),
+    [queries, thread, id, asked, way, trying],
   );
   /** Asks a question again, or another one in its place. */
   const sayInstead = async (position: number, text: string) =>
@@ -169,12 +175,19 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
                 <IconButton
                   icon="export"
                   label={words.chat.export}
-                  onClick={() => saveConversation(thread.title, said, words)}
+                  onClick={() =>
+                    attempt(all().then((all) => saveConversation(thread.title, items(all, runs), words)))
+                  }
                 />
               )}
             </div>
-            {thread && thread.message_count > (thread.values?.messages.length ?? 0) && (
-              <p className="notice older">{words.chat.onlyNewest(thread.values?.messages.length ?? 0)}</p>
+            {before > 0 && (
+              <p className="notice older row">
+                <span className="grow">{words.chat.onlyNewest(numbers.count(messages.length))}</span>
+                <button type="button" className="button" onClick={() => attempt(more())}>
+                  {words.chat.showOlder}
+                </button>
+              </p>
             )}
             {shown.length === 0 && assistant ? (
               <Welcome assistant={assistant} say={say} />
@@ -183,7 +196,7 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
             )}
             <div className="talk-bottom">
               <p className="hidden" role="status">
-                {running ? words.chat.working : over ? words.chat.ready : ""}
+                {running ? words.chat.working : asked ? words.chat.asked : over ? words.chat.ready : ""}
               </p>
               {failure !== undefined && <Problem error={failure} />}
               {followed && !followed.connected && !over && (
@@ -192,7 +205,7 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
                   {words.chat.reconnecting}
                 </p>
               )}
-              <Composer assistant={assistant} running={running} />
+              <Composer assistant={assistant} running={running} asked={asked} />
             </div>
           </section>
           {open && thread && <Panel open={open} thread={thread} items={shown} />}

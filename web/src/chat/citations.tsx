@@ -1,6 +1,7 @@
 // What an answer cites: a number in the text that shows the words and opens their page, and the list below it.
 
 import * as HoverCard from "@radix-ui/react-hover-card";
+import { useState } from "react";
 import type { Basis, Citation, Source } from "../api/schema";
 import { useWords } from "../words";
 import { useConversation } from "./context";
@@ -46,18 +47,34 @@ type CiteProps = { number: number; basis: Partial<Basis>; name?: string };
 /** The number of a source in the text. */
 export function Cite({ number, basis, name }: CiteProps) {
   const words = useWords();
-  const open = useOpen(name);
+  const { show, open } = useConversation();
   const { source, citations } = cited(basis, number);
   const first = citations[0];
   const title = first?.[1].title ?? source?.title ?? source?.document_id ?? "";
   const page = first?.[1].page ?? source?.page;
   const found = worst(citations);
   const label = words.chat.cite(number, title, page, words.found[found]);
-  const way = open(first, source);
+  const place = placeOf(name, first, source);
+  // What is open beside the text needs no card over it.
+  const opened = place !== undefined && place === open;
+  const [hovers, setHovers] = useState(false);
   return (
-    <HoverCard.Root openDelay={150} closeDelay={100}>
+    <HoverCard.Root
+      openDelay={150}
+      closeDelay={100}
+      open={hovers && !opened}
+      onOpenChange={(is) => setHovers(is && !opened)}
+    >
       <HoverCard.Trigger asChild>
-        <button type="button" className={`cite ${MARKS[found].tone}`} aria-label={label} onClick={way}>
+        <button
+          type="button"
+          className={`cite ${MARKS[found].tone}`}
+          aria-label={label}
+          onClick={() => {
+            setHovers(false);
+            if (place) show(place);
+          }}
+        >
           {number}
         </button>
       </HoverCard.Trigger>
@@ -80,21 +97,17 @@ export function Cite({ number, basis, name }: CiteProps) {
   );
 }
 
-/** Opens the page of a citation, or else that of a source. Tools have none. */
-function useOpen(name: string | undefined) {
-  const { show } = useConversation();
-  return (citation: [number, Citation] | undefined, source: Source | undefined) => {
-    if (citation && name && citation[1].page != null) return () => show(`cite:${name}:${citation[0]}`);
-    if (source?.page != null) return () => show(`page:${source.document_id}:${source.page}`);
-    return undefined;
-  };
+/** What a click opens: the page of a citation, or else that of a source. Tools have none. */
+function placeOf(name?: string, citation?: [number, Citation], source?: Source): string | undefined {
+  if (citation && name && citation[1].page != null) return `cite:${name}:${citation[0]}`;
+  if (source?.page != null) return `page:${source.document_id}:${source.page}`;
+  return undefined;
 }
 
 /** What the answer rests on, one line for each place. */
 export function Citations({ basis, name }: { basis: Partial<Basis>; name?: string }) {
   const words = useWords();
-  const open = useOpen(name);
-  const { open: opened } = useConversation();
+  const { show, open } = useConversation();
   const citations = [...(basis.citations ?? []).entries()];
   if (citations.length === 0) return null;
   return (
@@ -102,15 +115,15 @@ export function Citations({ basis, name }: { basis: Partial<Basis>; name?: strin
       <ul>
         {citations.map(([index, citation]) => {
           const { tone, sign } = MARKS[citation.found];
-          const way = open([index, citation], undefined);
+          const place = placeOf(name, [index, citation]);
           return (
             <li key={index}>
               <button
                 type="button"
                 className={`citation card ${tone}`}
-                disabled={!way}
-                aria-pressed={opened === `cite:${name}:${index}`}
-                onClick={way}
+                disabled={!place}
+                aria-pressed={place !== undefined && place === open}
+                onClick={() => place && show(place)}
                 title={citation.snippet}
               >
                 <span className={`cite ${tone}`} aria-hidden="true">

@@ -20,7 +20,14 @@ const FORMATTER: Unstable_DirectiveFormatter = {
   parse: (text) => [{ kind: "text", text }],
 };
 
-export function Composer({ assistant, running }: { assistant?: Assistant; running: boolean }) {
+type ComposerProps = {
+  assistant?: Assistant;
+  running: boolean;
+  /** Whether it is the assistant who asks. */
+  asked: boolean;
+};
+
+export function Composer({ assistant, running, asked }: ComposerProps) {
   const words = useWords();
   const corpora = assistant?.metadata.corpora ?? [];
   const corpus = corpora.length === 1 ? corpora[0] : undefined;
@@ -44,8 +51,8 @@ export function Composer({ assistant, running }: { assistant?: Assistant; runnin
     <ComposerPrimitive.Unstable_TriggerPopoverRoot>
       <ComposerPrimitive.Root className="composer card">
         <ComposerPrimitive.Input
-          aria-label={words.chat.yourQuestion}
-          placeholder={words.chat.placeholder}
+          aria-label={asked ? words.chat.yourAnswer : words.chat.yourQuestion}
+          placeholder={asked ? words.chat.yourAnswer : words.chat.placeholder}
           autoFocus
           maxRows={10}
           submitMode="enter"

@@ -39,13 +39,22 @@ export function Messages({ items }: { items: readonly Item[] }) {
   useLayoutEffect(() => {
     if (follows.current) toEnd();
   }, [height, items]);
-  const count = items.length;
+  const [first, last] = [items[0]?.id, items.at(-1)?.id];
   // Whoever says something wants to see what becomes of it.
   // biome-ignore lint/correctness/useExhaustiveDependencies: only what was added counts
   useEffect(() => {
     follows.current = true;
     toEnd();
-  }, [count]);
+  }, [last]);
+  // What comes before it does not move what one reads.
+  const top = useRef(first);
+  useLayoutEffect(() => {
+    const index = items.findIndex((item) => item.id === top.current);
+    top.current = first;
+    if (index <= 0) return;
+    follows.current = false;
+    list.scrollToIndex(index, { align: "start" });
+  }, [first, items, list]);
 
   return (
     <ThreadPrimitive.Root className="messages-frame">

@@ -2,10 +2,13 @@
 
 import type { PlanStep } from "../api/schema";
 import { Icon } from "../ui/icons";
+import { attempt } from "../ui/notices";
 import { Problem } from "../ui/parts";
 import { useNumbers, useWords, type Words } from "../words";
+import { stop } from "./asking";
+import { useConversation } from "./context";
 import type { Followed } from "./follow";
-import { type Call, current, isOver, type Step, type Turn, written } from "./turn";
+import { asks, type Call, current, isOver, type Step, type Turn, written } from "./turn";
 
 export function nodeWords(words: Words, node: string): string {
   const name = node.split("/").at(-1) ?? node;
@@ -27,12 +30,31 @@ export function Progress({ followed }: { followed: Followed }) {
           <span className="clip">{step ? doing(words, step) : words.chat.begun}</span>
         </p>
       )}
+      {asks(turn) && <Asked turn={turn} />}
       {turn.status === "stopped" && written(turn) === "" && <p className="notice">{words.chat.stopped}</p>}
       {step?.retrying && !over && <p className="small soft">{words.chat.retrying(step.retrying)}</p>}
       {turn.resumed && !over && <p className="small soft">{words.chat.resumed}</p>}
       {turn.plan.length > 0 && <Plan steps={turn.plan} />}
       <Tools turn={turn} />
     </div>
+  );
+}
+
+/** What the assistant asks. It waits for as long as it takes; the answer is written where one asks. */
+function Asked({ turn }: { turn: Turn }) {
+  const words = useWords();
+  const { thread } = useConversation();
+  const { asked } = turn;
+  return (
+    <section className="notice asked" aria-label={words.chat.asked}>
+      {typeof asked === "string" ? <p className="strong">{asked}</p> : <pre>{JSON.stringify(asked, null, 2)}</pre>}
+      <p className="row small soft">
+        <span className="grow">{words.chat.askedAbout}</span>
+        <button type="button" className="button" onClick={() => thread && attempt(stop(thread.thread_id, turn.run))}>
+          {words.chat.stop}
+        </button>
+      </p>
+    </section>
   );
 }
 

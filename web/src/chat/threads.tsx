@@ -91,6 +91,11 @@ function Line({ thread, here, onDelete }: { thread: Thread; here: boolean; onDel
       <a href={address(["chat", thread.thread_id])} aria-current={here ? "page" : undefined}>
         <span className="clip">{thread.title || words.chat.untitled}</span>
         <span className="soft threads-when">
+          {thread.status === "interrupted" && (
+            <span className="chip" role="img" aria-label={words.chat.asked} title={words.chat.asked}>
+              ?
+            </span>
+          )}
           {thread.status === "busy" && <span className="spin" role="img" aria-label={words.chat.working} />}
           {numbers.since(thread.updated_at)}
         </span>

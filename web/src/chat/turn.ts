@@ -61,6 +61,11 @@ export function isOver(turn: Turn): boolean {
   return turn.status !== "running";
 }
 
+/** Whether the turn waits for an answer of the person. */
+export function asks(turn: Turn | undefined): boolean {
+  return turn?.status === "asked";
+}
+
 /** The answer as far as it has come: what the last step that wrote has written. */
 export function written(turn: Turn): string {
   return turn.steps.findLast((step) => step.text !== "")?.text ?? "";

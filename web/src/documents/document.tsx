@@ -131,12 +131,8 @@ function Head({ document }: { document: Document }) {
         <span>{corpus}</span>
         <code>{type}</code>
         {document.language && <span>{document.language}</span>}
-        <span>
-          {numbers.count(document.chunks)} {words.documents.chunks.toLowerCase()}
-        </span>
-        <span>
-          {numbers.count(document.tables)} {words.documents.tables.toLowerCase()}
-        </span>
+        <span>{words.documents.indexed(document.chunks, numbers.count(document.chunks))}</span>
+        <span>{words.documents.tablesIn(document.tables, numbers.count(document.tables))}</span>
         <span>{numbers.bytes(document.bytes)}</span>
         <span>{words.documents.loadedIn(numbers.time(document.milliseconds))}</span>
         <span>{numbers.moment(document.changed)}</span>

@@ -130,7 +130,7 @@ function Row({ index, document, onDelete }: RowProps) {
         <a className="clip list-title" href={to}>
           {document.title}
         </a>
-        <span className="clip soft small list-source">{document.source}</span>
+        {document.source !== document.title && <span className="clip soft small list-source">{document.source}</span>}
       </th>
       <td className="wide clip">{document.corpus}</td>
       <td className="wide clip">

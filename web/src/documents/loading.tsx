@@ -79,6 +79,7 @@ function Line({ load }: { load: Load }) {
 
 function inWords(words: Words, count: (value: number) => string, load: Load): string {
   if (load.state === "reading" && load.page && load.pages) return words.pageOf(load.page, load.pages);
-  if (load.state === "indexing" && load.chunks !== undefined) return words.documents.indexed(count(load.chunks));
+  if (load.state === "indexing" && load.chunks !== undefined)
+    return words.documents.indexed(load.chunks, count(load.chunks));
   return words.documents.loadStates[load.state];
 }

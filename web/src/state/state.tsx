@@ -7,9 +7,9 @@ import { Figures } from "../documents/figures";
 import { address } from "../route";
 import { Icon } from "../ui/icons";
 import { Problem, TableFrame, Waiting } from "../ui/parts";
-import { useNumbers, useWords } from "../words";
+import { useNumbers, useWords, type Words } from "../words";
 
-const TONES = { fine: "good", missing: "fair", wrong: "bad" } as const;
+const TONES = { fine: "good", missing: "", wrong: "bad" } as const;
 
 export function StateView() {
   const words = useWords();
@@ -89,9 +89,10 @@ export function StateView() {
                   <tbody>
                     {Object.entries(status.data.limits).map(([name, value]) => (
                       <tr key={name}>
-                        <th scope="row">
-                          <code>{name}</code>
-                        </th>
+                        <th scope="row">{limitWords(words, name)}</th>
+                        <td>
+                          <code className="soft">{name}</code>
+                        </td>
                         <td className="number">{value === "none" ? words.none : value}</td>
                       </tr>
                     ))}
@@ -115,11 +116,22 @@ function Part({ name, finding }: { name: string; finding: Finding }) {
   return (
     <li>
       <span className={`chip ${TONES[finding.state]}`}>{words.state.findings[finding.state]}</span>
-      <span className="part-name">{name}</span>
+      <span className="part-name">{partWords(words, name)}</span>
       <span className="soft grow">
         {finding.what}
         {finding.state === "wrong" && <span className="part-help">{finding.help}</span>}
       </span>
     </li>
   );
+}
+
+/** The server says in English what its parts are called; models are named by who has them. */
+function partWords(words: Words, name: string): string {
+  const provider = /^models of (.+)$/.exec(name)?.[1];
+  return provider ? words.state.modelsOf(provider) : (words.state.names[name] ?? name);
+}
+
+function limitWords(words: Words, name: string): string {
+  const provider = /^providers\.(.+)\.concurrent$/.exec(name)?.[1];
+  return provider ? words.state.limitOf(provider) : (words.state.limitNames[name] ?? name);
 }

@@ -54,6 +54,13 @@ export function useNumbers() {
   const { language } = useContext(Context);
   return useMemo(() => {
     const number = new Intl.NumberFormat(language);
+    const money = new Intl.NumberFormat(language, {
+      style: "currency",
+      currency: "USD",
+      currencyDisplay: "narrowSymbol",
+      minimumFractionDigits: 0,
+      maximumSignificantDigits: 2,
+    });
     const short = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
     const ago = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "short" });
     const day = new Intl.DateTimeFormat(language, { dateStyle: "medium" });
@@ -67,7 +74,7 @@ export function useNumbers() {
       },
       time: (milliseconds: number) =>
         milliseconds < 1000 ? `${number.format(milliseconds)} ms` : `${short.format(milliseconds / 1000)} s`,
-      money: (value: number) => `${new Intl.NumberFormat(language, { maximumSignificantDigits: 2 }).format(value)} $`,
+      money: (value: number) => money.format(value),
       moment: (time: string | number) => moment.format(new Date(time)),
       since: (time: string | number) => {
         const seconds = (new Date(time).getTime() - Date.now()) / 1000;

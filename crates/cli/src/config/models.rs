@@ -104,9 +104,9 @@ pub(crate) struct ModelConfig {
     pub(crate) context: usize,
     /// How many tokens it may write; what the provider allows if not set.
     pub(crate) max_output: Option<usize>,
-    /// What a million tokens that it reads cost.
+    /// What a million tokens that it reads cost, in US dollars.
     pub(crate) input_price: Option<f64>,
-    /// What a million tokens that it writes cost.
+    /// What a million tokens that it writes cost, in US dollars.
     pub(crate) output_price: Option<f64>,
     /// The models to ask in its place when it cannot answer, in their order.
     pub(crate) fallback: Vec<String>,

@@ -39,6 +39,8 @@ routes = [
     ("PATCH", f"/threads/{thread}", {"metadata": {"mine": 1}}),
     ("DELETE", f"/threads/{thread}", None),
     ("POST", f"/threads/{thread}/copy", None),
+    ("GET", f"/threads/{thread}/messages", None),
+    ("GET", f"/threads/{thread}/messages?before=1", None),
     ("GET", f"/threads/{thread}/state", None),
     ("POST", f"/threads/{thread}/state", {"values": QUESTION}),
     ("GET", f"/threads/{thread}/state/{checkpoint}", None),

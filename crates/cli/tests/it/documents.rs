@@ -182,17 +182,20 @@ fn command(folder: &Path, arguments: &[&str]) -> Command {
 }
 
 fn chapters() -> Vec<PathBuf> {
+    let numbers: &[u32] = if more_kills().is_some() { &[84, 85, 90, 94] } else { &[85, 94] };
     match shared_data("trade_compliance/hts/pdf/chapter") {
-        Some(folder) => {
-            [84, 85, 90, 94].iter().map(|chapter| folder.join(format!("Chapter_{chapter}.pdf"))).collect()
-        }
+        Some(folder) => numbers.iter().map(|chapter| folder.join(format!("Chapter_{chapter}.pdf"))).collect(),
         None => vec![sample().into()],
     }
 }
 
-/// How often the load is killed: a sample, unless `IBID_KILLS` says more.
+/// How often the load is killed: a sample of kills in two chapters, unless `IBID_KILLS` says more, in four.
 fn kills(sample: u32) -> u32 {
-    std::env::var("IBID_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(sample)
+    more_kills().unwrap_or(sample)
+}
+
+fn more_kills() -> Option<u32> {
+    std::env::var("IBID_KILLS").ok()?.parse().ok()
 }
 
 #[tokio::test]

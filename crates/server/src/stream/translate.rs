@@ -268,7 +268,7 @@ impl Translation {
         let run = self.engine.run(&self.scope, self.run).await?;
         // A turn that was stopped before it began has added nothing.
         let end = if run.input.is_empty() { u64::MAX } else { run.input.end };
-        crate::messages::before(&self.engine, &self.scope, self.thread, end.min(i64::MAX as u64)).await
+        crate::messages::before(&self.engine, &self.scope, self.thread, end).await
     }
 
     /// What this run answered.

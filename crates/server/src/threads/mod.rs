@@ -20,7 +20,7 @@ pub(crate) use wire::{Select, interrupts, stamp};
 
 use crate::api::{Api, about};
 use crate::app::App;
-use crate::http::{Caller, Json, Problem, thread_id};
+use crate::http::{Caller, Json, Problem, Query, thread_id};
 use wire::{order_of, status_of};
 
 /// So many threads are listed at most.
@@ -44,6 +44,13 @@ pub(crate) fn routes(api: Api) -> Api {
             "/threads/{thread}/copy",
             copy,
             on("Begin a conversation with what was said in another").takes::<Copy>().gives::<Told<'_>>(),
+        )
+        .get(
+            "/threads/{thread}/messages",
+            messages,
+            on("What was said in a conversation, in its order: the newest 1,000 messages of those that fit")
+                .query("before", "only what stands before this position")
+                .gives::<Vec<crate::messages::Told>>(),
         )
         .and(history::routes)
 }
@@ -94,6 +101,22 @@ async fn one(
 ) -> Result<axum::Json<Value>, Problem> {
     let thread = app.engine().thread(&caller.scope, thread_id(&thread)?).await?;
     Ok(axum::Json(told(&app, &caller, &thread, &Select::default()).await?))
+}
+
+/// A conversation tells its newest messages; those before them are found here.
+async fn messages(
+    State(app): State<App>,
+    caller: Caller,
+    Path(thread): Path<String>,
+    query: Query,
+) -> Result<axum::Json<Vec<crate::messages::Told>>, Problem> {
+    let (engine, scope) = (app.engine(), &caller.scope);
+    let thread = engine.thread(scope, thread_id(&thread)?).await?.id;
+    let said = match query.number("before")? {
+        Some(position) => crate::messages::before(engine, scope, thread, position as u64).await?,
+        None => crate::messages::of_thread(engine, scope, thread).await?,
+    };
+    Ok(axum::Json(said.iter().map(crate::messages::told).collect()))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
