@@ -52,6 +52,7 @@ test("what the assistant asks is answered, after a reload too", async ({ page })
   await say(page, "…");
   const question = page.getByRole("region", { name: "The assistant asks" });
   await expect(question).toContainText("What shall I repeat?");
+  await expect(page.locator(".threads").getByRole("img", { name: "The assistant asks" })).toHaveCount(1);
   await accessible(page);
   await page.reload();
   await expect(question).toContainText("What shall I repeat?");
@@ -64,7 +65,8 @@ test("what the assistant asks is answered, after a reload too", async ({ page })
   await say(page, "…");
   await question.getByRole("button", { name: "Stop" }).click();
   await expect(question).toBeHidden();
-  await expect(page.getByRole("textbox", { name: "Your question" })).toBeVisible();
+  await expect(page.getByRole("textbox", { name: "Your question" })).toBeFocused();
+  await expect(page.locator(".threads").getByRole("img", { name: "The assistant asks" })).toHaveCount(0);
 });
 
 test("a question is edited and asked again, and the versions stay", async ({ page }) => {

@@ -154,9 +154,14 @@ impl App {
         &self.0.parts.access
     }
 
-    /// What is looked at to see whether the server can work, each with what was found when somebody last looked.
-    pub(crate) fn checks(&self) -> impl Iterator<Item = (&Check, &Mutex<Option<Found>>)> {
-        self.0.parts.checks.iter().zip(&self.0.found)
+    /// What is looked at to see whether the server can work.
+    pub(crate) fn checks(&self) -> &[Check] {
+        &self.0.parts.checks
+    }
+
+    /// What was found when somebody last looked at a part, in the order of the checks.
+    pub(crate) fn found(&self, part: usize) -> &Mutex<Option<Found>> {
+        &self.0.found[part]
     }
 
     /// What it is set up with.

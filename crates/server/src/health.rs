@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
-use tokio::sync::Mutex;
 
 use crate::api::{Api, about};
-use crate::app::{App, Check, Finding, Found};
+use crate::app::{App, Check, Finding};
 
 /// So long what was found holds.
 const FRESH: Duration = Duration::from_secs(5);
@@ -40,14 +39,19 @@ async fn ready(State(app): State<App>) -> (StatusCode, axum::Json<Value>) {
 
 /// What is found of the parts that are asked for, all looked at at once.
 pub(crate) async fn examine(app: &App, wanted: impl Fn(&Check) -> bool) -> Vec<(&str, Finding)> {
-    let checks = app.checks().filter(|(check, _)| wanted(check));
-    let checks = checks.map(|(check, last)| async move { (check.name.as_str(), look(check, last).await) });
-    futures_util::future::join_all(checks).await
+    let wanted = app.checks().iter().enumerate().filter(|(_, check)| wanted(check));
+    let looks = wanted.map(|(index, check)| async move {
+        // Whoever asks may go away meanwhile; what is found is kept all the same.
+        let found = tokio::spawn(look(app.clone(), index)).await;
+        let found = found.unwrap_or_else(|error| Finding::wrong(error.to_string(), "see the log"));
+        (check.name.as_str(), found)
+    });
+    futures_util::future::join_all(looks).await
 }
 
-/// Looks at a part. Anybody may ask for it, and it may cost a call of a model, so what was found holds for a while.
-async fn look(check: &Check, last: &Mutex<Option<Found>>) -> Finding {
-    let mut last = last.lock().await;
+/// Looks at a part. It may cost a call of a model, so what was found holds for a while, whoever asks.
+async fn look(app: App, index: usize) -> Finding {
+    let (check, mut last) = (&app.checks()[index], app.found(index).lock().await);
     if let Some((when, found)) = &*last
         && when.elapsed() < FRESH
     {

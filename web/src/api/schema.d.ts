@@ -543,11 +543,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What was said in a conversation, in its order: the newest 1,000 messages of those that fit */
+        /** What was said in a conversation, in its order: its newest 1,000 messages, or the 1,000 before a position */
         get: {
             parameters: {
                 query?: {
-                    /** @description only what stands before this position */
+                    /** @description the position before which to look */
                     before?: string;
                 };
                 header?: never;

@@ -26,7 +26,7 @@ export function Answer() {
   const run = item.kind === "question" ? undefined : item.run;
   useDetails(item, basis, open, show);
   return (
-    <MessagePrimitive.Root className="answer" aria-busy={running}>
+    <MessagePrimitive.Root className="answer" aria-busy={running && !asked}>
       <h2 className="hidden">{words.chat.answer}</h2>
       {item.kind === "turn" && item.followed && <Progress followed={item.followed} />}
       {item.kind === "turn" && !item.followed && !running && (
@@ -36,7 +36,7 @@ export function Answer() {
       {item.text && <Prose text={item.text} basis={basis} name={item.id} />}
       <Remarks basis={basis} />
       <Citations basis={basis} name={item.id} />
-      {!running && !asked && (
+      {!running && (
         <div className="actions">
           <ActionBarPrimitive.Copy className="button bare icon" aria-label={words.copy} title={words.copy}>
             <span className="when-copied">
@@ -63,7 +63,7 @@ export function Answer() {
           {run && <WayButton run={run} />}
         </div>
       )}
-      {(running || asked) && run && (
+      {running && run && (
         <div className="actions">
           <WayButton run={run} />
         </div>

@@ -6,7 +6,7 @@ import { names } from "../api/queries";
 import { randomName } from "../api/random";
 import type { Thread } from "../api/schema";
 import { address, go } from "../route";
-import { watch } from "./follow";
+import { takeAsAnswered, watch } from "./follow";
 
 /** Who answers, and how. */
 export type Way = { readonly assistant: string; readonly mode?: string; readonly format?: string };
@@ -112,12 +112,14 @@ async function noteFork(queries: QueryClient, from: Thread, copy: string, positi
   void queries.invalidateQueries({ queryKey: names.family(family) });
 }
 
-/** Answers what the running turn asks. */
-export async function answer(thread: string, assistant: string, text: string) {
+/** Answers what a turn asks. */
+export async function answer(queries: QueryClient, thread: string, run: string, assistant: string, text: string) {
   await api.POST("/threads/{thread}/runs", {
     params: { path: { thread } },
     body: { assistant_id: assistant, command: { resume: text } },
   });
+  takeAsAnswered(run);
+  void queries.invalidateQueries({ queryKey: names.threads });
 }
 
 export async function stop(thread: string, run: string) {

@@ -7,6 +7,7 @@ import { useCallback, useEffect, useMemo, useState } from "react";
 import { names, useAssistants, useFamily, useRuns, useThread } from "../api/queries";
 import type { Assistant, Thread } from "../api/schema";
 import { address, go } from "../route";
+import { useRefocus } from "../ui/focus";
 import { useMedia } from "../ui/media";
 import { attempt } from "../ui/notices";
 import { IconButton, Problem, Waiting } from "../ui/parts";
@@ -21,7 +22,6 @@ import { type Item, items, withTurn } from "./items";
 import { Messages } from "./messages";
 import { Panel } from "./panel";
 import { useSaid } from "./said";
-import { asks, isOver } from "./turn";
 import { Welcome } from "./welcome";
 
 const LAST = "ibid.assistant";
@@ -67,7 +67,6 @@ type ConversationProps = { thread?: Thread; runs: Runs; assistants: readonly Ass
 
 function Conversation({ thread, runs, assistants, open }: ConversationProps) {
   const words = useWords();
-  const numbers = useNumbers();
   const queries = useQueryClient();
   // What lies under the panel cannot be reached.
   const narrow = useMedia("(max-width: 70rem)");
@@ -83,18 +82,17 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
   const last = said.at(-1);
   const working = last?.kind === "turn" ? last.run : undefined;
   const followed = useTurn(id, working);
-  const running = working !== undefined && followed !== undefined && !isOver(followed.turn) && !followed.failure;
+  const status = followed?.turn.status;
+  const running = status === "running" && !followed?.failure;
+  const asked = status === "asked";
 
-  const asked = asks(followed?.turn);
-
-  // When a turn is over, what is kept of it takes the place of what was told.
-  const over = followed !== undefined && isOver(followed.turn);
+  // When a turn is over, what is kept of it takes the place of what was told; when it asks, the list says so.
   useEffect(() => {
-    if (!id || !over) return;
+    if (!id || !status || status === "running") return;
     void queries.invalidateQueries({ queryKey: names.thread(id) });
     void queries.invalidateQueries({ queryKey: names.runs(id) });
     void queries.invalidateQueries({ queryKey: names.threads });
-  }, [queries, id, over]);
+  }, [queries, id, status]);
 
   const shown = useMemo(() => {
     const list = withTurn(said, followed);
@@ -116,9 +114,8 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
     }
   }, []);
   const say = useCallback(
-    (text: string) =>
-      trying(text, () => (id && asked ? answer(id, way.assistant, text) : ask(queries, thread, text, way))),
-    [queries, thread, id, asked, way, trying],
+    (text: string) => trying(text, () => ask(queries, thread, text, way)),
+    [queries, thread, way, trying],
   );
   /** Asks a question again, or another one in its place. */
   const sayInstead = async (position: number, text: string) =>
@@ -135,8 +132,12 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
     }),
     onNew: async (message) => {
       const text = textOf(message.content);
-      // What could not be asked is not lost.
-      if (!(await say(text))) runtime.thread.composer.setText(text);
+      const said =
+        asked && id && working
+          ? await trying(text, () => answer(queries, id, working, way.assistant, text))
+          : await say(text);
+      // What could not be said is not lost.
+      if (!said) runtime.thread.composer.setText(text);
     },
     onEdit: async (message) => {
       const edited = shown.find((item) => item.id === message.sourceId);
@@ -158,9 +159,9 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
       show: (what: string | undefined) =>
         id && go(address(["chat", id], { open: what }), { replace: open !== undefined }),
       open,
-      say,
+      say: asked ? undefined : say,
     }),
-    [thread, family, id, open, say],
+    [thread, family, id, open, asked, say],
   );
 
   return (
@@ -181,14 +182,7 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
                 />
               )}
             </div>
-            {before > 0 && (
-              <p className="notice older row">
-                <span className="grow">{words.chat.onlyNewest(numbers.count(messages.length))}</span>
-                <button type="button" className="button" onClick={() => attempt(more())}>
-                  {words.chat.showOlder}
-                </button>
-              </p>
-            )}
+            {before > 0 && <Older shown={messages.length} more={more} />}
             {shown.length === 0 && assistant ? (
               <Welcome assistant={assistant} say={say} />
             ) : (
@@ -196,10 +190,10 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
             )}
             <div className="talk-bottom">
               <p className="hidden" role="status">
-                {running ? words.chat.working : asked ? words.chat.asked : over ? words.chat.ready : ""}
+                {running ? words.chat.working : asked ? words.chat.asked : status ? words.chat.ready : ""}
               </p>
               {failure !== undefined && <Problem error={failure} />}
-              {followed && !followed.connected && !over && (
+              {running && !followed?.connected && (
                 <p className="small soft row" role="status">
                   <span className="spin" aria-hidden="true" />
                   {words.chat.reconnecting}
@@ -212,6 +206,21 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
         </div>
       </ConversationContext>
     </AssistantRuntimeProvider>
+  );
+}
+
+/** That there is more than is shown. */
+function Older({ shown, more }: { shown: number; more: () => Promise<void> }) {
+  const words = useWords();
+  const numbers = useNumbers();
+  useRefocus(".messages");
+  return (
+    <p className="notice older row">
+      <span className="grow">{words.chat.onlyNewest(numbers.count(shown))}</span>
+      <button type="button" className="button" onClick={() => attempt(more())}>
+        {words.chat.showOlder}
+      </button>
+    </p>
   );
 }
 

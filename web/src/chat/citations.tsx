@@ -58,21 +58,18 @@ export function Cite({ number, basis, name }: CiteProps) {
   // What is open beside the text needs no card over it.
   const opened = place !== undefined && place === open;
   const [hovers, setHovers] = useState(false);
+  if (opened && hovers) setHovers(false);
   return (
-    <HoverCard.Root
-      openDelay={150}
-      closeDelay={100}
-      open={hovers && !opened}
-      onOpenChange={(is) => setHovers(is && !opened)}
-    >
+    <HoverCard.Root openDelay={150} closeDelay={100} open={hovers} onOpenChange={(is) => setHovers(is && !opened)}>
       <HoverCard.Trigger asChild>
         <button
           type="button"
           className={`cite ${MARKS[found].tone}`}
           aria-label={label}
           onClick={() => {
+            if (!place) return;
             setHovers(false);
-            if (place) show(place);
+            show(place);
           }}
         >
           {number}

@@ -62,7 +62,11 @@ export function Composer({ assistant, running, asked }: ComposerProps) {
             <Icon name="stop" />
           </ComposerPrimitive.Cancel>
         ) : (
-          <ComposerPrimitive.Send className="button main icon" aria-label={words.chat.ask} title={words.chat.ask}>
+          <ComposerPrimitive.Send
+            className="button main icon"
+            aria-label={asked ? words.send : words.chat.ask}
+            title={asked ? words.send : words.chat.ask}
+          >
             <Icon name="send" />
           </ComposerPrimitive.Send>
         )}

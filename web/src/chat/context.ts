@@ -10,13 +10,13 @@ export type ConversationState = {
   readonly show: (what: string | undefined) => void;
   /** What is open. */
   readonly open?: string;
-  readonly say: (text: string) => Promise<boolean>;
+  /** Asks something, unless it is the assistant who asks. */
+  readonly say?: (text: string) => Promise<boolean>;
 };
 
 export const ConversationContext = createContext<ConversationState>({
   family: [],
   show: () => {},
-  say: () => Promise.resolve(false),
 });
 
 export function useConversation(): ConversationState {

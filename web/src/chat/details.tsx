@@ -56,7 +56,7 @@ export function Details({ item }: { item: AnswerItem }) {
           <ul className="follow-ups">
             {texts(fields.follow_up_questions).map((question) => (
               <li key={question}>
-                <button type="button" className="card example" onClick={() => void say(question)}>
+                <button type="button" className="card example" disabled={!say} onClick={() => void say?.(question)}>
                   {question}
                 </button>
               </li>

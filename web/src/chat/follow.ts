@@ -8,6 +8,7 @@ export type Followed = { readonly turn: Turn; readonly connected: boolean; reado
 
 type Entry = {
   now: Followed;
+  set: (change: Partial<Followed>) => void;
   listeners: Set<() => void>;
   stop: AbortController;
   /** When everybody has looked away, it is forgotten after a while. */
@@ -22,6 +23,10 @@ function entry(thread: string, run: string): Entry {
   if (known) return known;
   const made: Entry = {
     now: { turn: begun(run), connected: true },
+    set: (change) => {
+      made.now = { ...made.now, ...change };
+      tell();
+    },
     listeners: new Set(),
     stop: new AbortController(),
   };
@@ -36,10 +41,7 @@ function entry(thread: string, run: string): Entry {
       for (const listener of made.listeners) listener();
     });
   };
-  const set = (change: Partial<Followed>) => {
-    made.now = { ...made.now, ...change };
-    tell();
-  };
+  const { set } = made;
   follow({
     address: `/threads/${thread}/runs/${run}/stream?format=ibid`,
     hear: (event) => set({ turn: apply(made.now.turn, event) }),
@@ -53,6 +55,12 @@ function entry(thread: string, run: string): Entry {
 /** Begins to follow a turn, so that nothing is missed before somebody looks. */
 export function watch(thread: string, run: string) {
   entry(thread, run);
+}
+
+/** Takes a turn as answered, shortly before the server tells it. */
+export function takeAsAnswered(run: string) {
+  const own = entries.get(run);
+  own?.set({ turn: apply(own.now.turn, { id: 0, name: "answered", data: {} }) });
 }
 
 /** A turn as it stands, and as it goes on. */

@@ -46,7 +46,7 @@ export function Messages({ items }: { items: readonly Item[] }) {
     follows.current = true;
     toEnd();
   }, [last]);
-  // What comes before it does not move what one reads.
+  // Whoever asks for older ones sees where they join.
   const top = useRef(first);
   useLayoutEffect(() => {
     const index = items.findIndex((item) => item.id === top.current);

@@ -1,6 +1,7 @@
 // What a turn does while it works: the step it is at, in words; the plan and the tools, to be folded open.
 
 import type { PlanStep } from "../api/schema";
+import { useRefocus } from "../ui/focus";
 import { Icon } from "../ui/icons";
 import { attempt } from "../ui/notices";
 import { Problem } from "../ui/parts";
@@ -24,7 +25,7 @@ export function Progress({ followed }: { followed: Followed }) {
   const over = isOver(turn);
   return (
     <div className="progress">
-      {!over && (
+      {turn.status === "running" && (
         <p className="row small soft" role="status">
           <span className="spin" aria-hidden="true" />
           <span className="clip">{step ? doing(words, step) : words.chat.begun}</span>
@@ -45,6 +46,7 @@ function Asked({ turn }: { turn: Turn }) {
   const words = useWords();
   const { thread } = useConversation();
   const { asked } = turn;
+  useRefocus(".composer textarea");
   return (
     <section className="notice asked" aria-label={words.chat.asked}>
       {typeof asked === "string" ? <p className="strong">{asked}</p> : <pre>{JSON.stringify(asked, null, 2)}</pre>}

@@ -58,10 +58,10 @@ export function begun(run: string): Turn {
 }
 
 export function isOver(turn: Turn): boolean {
-  return turn.status !== "running";
+  return turn.status !== "running" && turn.status !== "asked";
 }
 
-/** Whether the turn waits for an answer of the person. */
+/** Whether it waits for an answer of the person. */
 export function asks(turn: Turn | undefined): boolean {
   return turn?.status === "asked";
 }

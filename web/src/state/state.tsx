@@ -73,7 +73,7 @@ export function StateView() {
                         <td className="number">{numbers.count(model.context)}</td>
                         <td className="number">
                           {model.input_price != null && model.output_price != null
-                            ? `${numbers.money(model.input_price)} / ${numbers.money(model.output_price)}`
+                            ? `${numbers.price(model.input_price)} / ${numbers.price(model.output_price)}`
                             : "–"}
                         </td>
                       </tr>

@@ -44,7 +44,7 @@ export function Steps({ thread, run, position, steps, chosen, onChoose }: StepsP
               <span className="soft small step-figures">
                 {took.read + took.written > 0 &&
                   words.way.tokens(numbers.count(took.read), numbers.count(took.written))}
-                {took.cost !== undefined && ` · ${numbers.money(took.cost)}`}
+                {took.cost !== undefined && ` · ${numbers.cost(took.cost)}`}
               </span>
               <span className="soft small step-time">
                 {step.milliseconds !== undefined && numbers.time(step.milliseconds)}

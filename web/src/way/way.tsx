@@ -41,7 +41,7 @@ export function WayView({ thread, run, position }: WayProps) {
             {known?.assistant_id} · {words.way.steps(steps.length)} · {numbers.time(milliseconds)}
             {all.read + all.written > 0 &&
               ` · ${words.way.tokens(numbers.count(all.read), numbers.count(all.written))}`}
-            {all.cost !== undefined && ` · ${numbers.money(all.cost)}`}
+            {all.cost !== undefined && ` · ${numbers.cost(all.cost)}`}
           </p>
           <Drawing
             graph={graph.data}

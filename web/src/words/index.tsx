@@ -54,13 +54,9 @@ export function useNumbers() {
   const { language } = useContext(Context);
   return useMemo(() => {
     const number = new Intl.NumberFormat(language);
-    const money = new Intl.NumberFormat(language, {
-      style: "currency",
-      currency: "USD",
-      currencyDisplay: "narrowSymbol",
-      minimumFractionDigits: 0,
-      maximumSignificantDigits: 2,
-    });
+    const dollars = { style: "currency", currency: "USD", currencyDisplay: "narrowSymbol" } as const;
+    const cost = new Intl.NumberFormat(language, { ...dollars, maximumSignificantDigits: 2 });
+    const price = new Intl.NumberFormat(language, { ...dollars, maximumFractionDigits: 4 });
     const short = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
     const ago = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "short" });
     const day = new Intl.DateTimeFormat(language, { dateStyle: "medium" });
@@ -74,7 +70,10 @@ export function useNumbers() {
       },
       time: (milliseconds: number) =>
         milliseconds < 1000 ? `${number.format(milliseconds)} ms` : `${short.format(milliseconds / 1000)} s`,
-      money: (value: number) => money.format(value),
+      /** What something cost, roughly. */
+      cost: (value: number) => cost.format(value),
+      /** What something costs, exactly. */
+      price: (value: number) => price.format(value),
       moment: (time: string | number) => moment.format(new Date(time)),
       since: (time: string | number) => {
         const seconds = (new Date(time).getTime() - Date.now()) / 1000;

@@ -48,8 +48,8 @@ pub(crate) fn routes(api: Api) -> Api {
         .get(
             "/threads/{thread}/messages",
             messages,
-            on("What was said in a conversation, in its order: the newest 1,000 messages of those that fit")
-                .query("before", "only what stands before this position")
+            on("What was said in a conversation, in its order: its newest 1,000 messages, or the 1,000 before a position")
+                .query("before", "the position before which to look")
                 .gives::<Vec<crate::messages::Told>>(),
         )
         .and(history::routes)
