@@ -58,7 +58,7 @@ export class Stage {
     writeFileSync(join(folder, "ibid.toml"), `${config.join("\n")}\n`);
     for (const document of documents) {
       const found = ["ingest", document, "--assistant", "trade-compliance"];
-      execFileSync(program, found, { cwd: folder, env: bare(), stdio: "pipe" });
+      execFileSync(program, found, { cwd: folder, env: bare(), stdio: ["ignore", "ignore", "pipe"] });
     }
     await stage.start();
     return stage;
