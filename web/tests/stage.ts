@@ -20,8 +20,8 @@ export const CHAPTER = join(root, "../shared/data/trade_compliance/hts/pdf/chapt
 export const hasChapter = existsSync(CHAPTER);
 
 type Options = {
-  /** Where a model is, in place of the scripted one. */
-  readonly model?: string;
+  /** Where a model is, in place of the scripted one; null if there is none. */
+  readonly model?: string | null;
   /** More lines for the configuration. */
   readonly settings?: readonly string[];
 };
@@ -46,13 +46,7 @@ export class Stage {
       "[ingest]",
       `pdfium = ${JSON.stringify(join(models, "pdfium/libpdfium.so"))}`,
       'recognition = ""',
-      "[providers.test]",
-      `base_url = ${JSON.stringify(url ?? model.url)}`,
-      "[models.answer]",
-      'provider = "test"',
-      'model = "scripted"',
-      "input_price = 0.5",
-      "output_price = 1.5",
+      ...(url === null ? [] : answering(url ?? model.url)),
       ...settings,
     ];
     writeFileSync(join(folder, "ibid.toml"), `${config.join("\n")}\n`);
@@ -105,6 +99,19 @@ export class Stage {
     const response = await fetch(this.url + path, { method: "POST", headers, body: JSON.stringify(body) });
     return response.json();
   }
+}
+
+/** Who answers. */
+function answering(url: string): readonly string[] {
+  return [
+    "[providers.test]",
+    `base_url = ${JSON.stringify(url)}`,
+    "[models.answer]",
+    'provider = "test"',
+    'model = "scripted"',
+    "input_price = 0.5",
+    "output_price = 1.5",
+  ];
 }
 
 /** The environment without settings of ours. */

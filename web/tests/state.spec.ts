@@ -36,3 +36,18 @@ test("a server with keys asks for one, and keeps it in the browser", async ({ br
   await page.close();
   await stage.end();
 });
+
+test("without a chat model, the first view says what helps", async ({ browser }) => {
+  const stage = await Stage.begin([], { model: null });
+  const context = await browser.newContext({ baseURL: stage.url });
+  const page = await context.newPage();
+  await page.goto("/");
+  const told = page.getByRole("region", { name: "Something does not work: assistants" });
+  await expect(told).toContainText("default, fintech, policy-desk, trade-compliance cannot answer");
+  await expect(told).toContainText("[models.answer]");
+  await accessible(page);
+  await page.goto("/#/state");
+  await expect(page.getByText("there is no chat model", { exact: false })).toBeVisible();
+  await context.close();
+  await stage.end();
+});

@@ -120,6 +120,19 @@ impl Lineup {
         Ok(lineup)
     }
 
+    /// Why some cannot answer: each reason with those whom it keeps from it.
+    pub(crate) fn reasons(&self) -> Vec<(String, Vec<&str>)> {
+        let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+        for (name, error) in &self.left_out {
+            let reason = format!("{error:#}");
+            match reasons.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, names)) => names.push(name),
+                None => reasons.push((reason, vec![name])),
+            }
+        }
+        reasons
+    }
+
     /// For the engine.
     pub(crate) fn assistants(&self) -> Assistants {
         self.ready.iter().map(|ready| (ready.name.clone(), ready.runnable.clone())).collect()

@@ -1,7 +1,9 @@
-// What an assistant says before anything was asked.
+// What an assistant says before anything was asked; and what keeps the server from answering, with what helps.
 
+import { useStatus } from "../api/queries";
 import type { Assistant } from "../api/schema";
 import { useWords } from "../words";
+import { partWords } from "../words/parts";
 
 export function Welcome({ assistant, say }: { assistant: Assistant; say: (text: string) => Promise<boolean> }) {
   const words = useWords();
@@ -11,6 +13,7 @@ export function Welcome({ assistant, say }: { assistant: Assistant; say: (text: 
       <div className="welcome-inside">
         <h1>{assistant.name}</h1>
         <p className="soft">{greeting || assistant.description}</p>
+        <Obstacles />
         {examples.length > 0 && (
           <ul className="examples" aria-label={words.chat.examples}>
             {examples.map((example) => (
@@ -25,4 +28,19 @@ export function Welcome({ assistant, say }: { assistant: Assistant; say: (text: 
       </div>
     </div>
   );
+}
+
+function Obstacles() {
+  const words = useWords();
+  const status = useStatus();
+  const wrong = status.data?.parts.flatMap(({ name, finding }) =>
+    finding.state === "wrong" ? [{ name, finding }] : [],
+  );
+  return wrong?.map(({ name, finding: { what, help } }) => (
+    <section key={name} className="notice bad obstacle" aria-label={words.state.notWorking(partWords(words, name))}>
+      <strong>{words.state.notWorking(partWords(words, name))}</strong>
+      {what && <span>{what}</span>}
+      <span>{help}</span>
+    </section>
+  ));
 }

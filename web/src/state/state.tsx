@@ -8,6 +8,7 @@ import { address } from "../route";
 import { Icon } from "../ui/icons";
 import { Problem, TableFrame, Waiting } from "../ui/parts";
 import { useNumbers, useWords, type Words } from "../words";
+import { partWords } from "../words/parts";
 
 const TONES = { fine: "good", missing: "", wrong: "bad" } as const;
 
@@ -123,12 +124,6 @@ function Part({ name, finding }: { name: string; finding: Finding }) {
       </span>
     </li>
   );
-}
-
-/** The server says in English what its parts are called; models are named by who has them. */
-function partWords(words: Words, name: string): string {
-  const provider = /^models of (.+)$/.exec(name)?.[1];
-  return provider ? words.state.modelsOf(provider) : (words.state.names[name] ?? name);
 }
 
 function limitWords(words: Words, name: string): string {

@@ -228,7 +228,9 @@ export const en = {
     looking: "Looking at every part…",
     holds: "What it holds",
     parts: "Parts",
+    notWorking: (name: string) => `Something does not work: ${name}`,
     names: {
+      assistants: "assistants",
       turns: "conversations",
       loads: "loads",
       store: "store",

@@ -230,7 +230,9 @@ export const es: Words = {
     looking: "Mirando cada parte…",
     holds: "Lo que contiene",
     parts: "Partes",
+    notWorking: (name) => `Algo no funciona: ${name}`,
     names: {
+      assistants: "asistentes",
       turns: "conversaciones",
       loads: "cargas",
       store: "almacén",

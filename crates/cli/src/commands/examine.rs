@@ -8,6 +8,7 @@ use ibid_engine::{Engine, LocalEngine, ThreadFilter};
 use ibid_server::{Check, Facts, Finding, Model};
 
 use super::{doctor, scope};
+use crate::assistants::Lineup;
 use crate::config::Config;
 use crate::library::Library;
 
@@ -20,6 +21,7 @@ pub(super) fn checks(
     turns: &LocalEngine,
     loads: &LocalEngine,
     library: &Library<'_>,
+    lineup: &Lineup,
 ) -> anyhow::Result<Vec<Check>> {
     let engine = |name: &str, holds: &'static str, engine: &LocalEngine| {
         let engine = engine.clone();
@@ -48,6 +50,8 @@ pub(super) fn checks(
         engine("loads", "documents can be loaded", loads),
         store,
     ];
+    let able = able(lineup);
+    checks.push(check("assistants", false, move || std::future::ready(able.clone())));
     checks.extend(library.parts.providers().map(|provider| {
         let provider = provider.clone();
         check(&format!("models of {}", provider.name()), true, move || {
@@ -82,6 +86,17 @@ pub(super) fn checks(
         })
     }));
     Ok(checks)
+}
+
+/// Whether every assistant can answer, as it was found at the start.
+fn able(lineup: &Lineup) -> Finding {
+    let reasons = lineup.reasons();
+    if reasons.is_empty() {
+        return Finding::fine(format!("{} can answer", lineup.ready.len()));
+    }
+    let reasons =
+        reasons.iter().map(|(reason, names)| format!("{} cannot answer: {reason}", names.join(", ")));
+    Finding::wrong(reasons.collect::<Vec<_>>().join("\n"), "mend this, then start ibid again")
 }
 
 fn check<F>(name: &str, vital: bool, look: impl Fn() -> F + Send + Sync + 'static) -> Check

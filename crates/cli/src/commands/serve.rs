@@ -59,7 +59,7 @@ pub(super) fn run(config: &Config, serve: &Serve) -> anyhow::Result<ExitCode> {
             eprintln!("no model is configured; {model} of {provider} was found and answers");
         }
         say(&lineup, &format!("http://{}", listener.local_addr()?));
-        let checks = examine::checks(config, &engine, &loads.engine, &library)?;
+        let checks = examine::checks(config, &engine, &loads.engine, &library, &lineup)?;
         let router = ibid_server::router(Parts {
             engine: Arc::new(engine.clone()),
             library: loads.library,
@@ -148,8 +148,8 @@ fn say(lineup: &Lineup, url: &str) {
     for ready in &lineup.ready {
         eprintln!("  {:<20} {}", ready.name, ready.definition.description);
     }
-    for (name, error) in &lineup.left_out {
-        eprintln!("  {name:<20} cannot answer: {error:#}");
+    for (reason, names) in lineup.reasons() {
+        eprintln!("{} cannot answer: {reason}", names.join(", "));
     }
     eprintln!("ibid listens on {url}; Ctrl-C stops it");
 }
