@@ -1,11 +1,12 @@
 //! Writes down which files `files/` has, so that they become part of the binary.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("files");
+    let folder = Path::new(&given("CARGO_MANIFEST_DIR")?).join("files");
     println!("cargo:rerun-if-changed={}", folder.display());
     let mut files = Vec::new();
     walk(&folder, "", &mut files)?;
@@ -23,9 +24,12 @@ fn main() -> io::Result<()> {
         writeln!(list, "    File {{ {line} }},").map_err(io::Error::other)?;
     }
     list.push_str("];\n");
-    let out =
-        env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("cargo names no folder for what is made"))?;
-    fs::write(Path::new(&out).join("files.rs"), list)
+    fs::write(Path::new(&given("OUT_DIR")?).join("files.rs"), list)
+}
+
+/// What cargo says when this runs: two checkouts may share what was compiled.
+fn given(name: &str) -> io::Result<OsString> {
+    env::var_os(name).ok_or_else(|| io::Error::other(format!("cargo does not say {name}")))
 }
 
 /// Collects files with their addresses. What is compressed stands beside what is not, and has no address of its own.

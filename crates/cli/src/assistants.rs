@@ -120,8 +120,8 @@ impl Lineup {
         Ok(lineup)
     }
 
-    /// Why some cannot answer: each reason with those whom it keeps from it.
-    pub(crate) fn reasons(&self) -> Vec<(String, Vec<&str>)> {
+    /// Who cannot answer, and why: a sentence for each reason.
+    pub(crate) fn obstacles(&self) -> Vec<String> {
         let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
         for (name, error) in &self.left_out {
             let reason = format!("{error:#}");
@@ -130,7 +130,9 @@ impl Lineup {
                 None => reasons.push((reason, vec![name])),
             }
         }
-        reasons
+        let told =
+            |(reason, names): (String, Vec<&str>)| format!("{} cannot answer: {reason}", names.join(", "));
+        reasons.into_iter().map(told).collect()
     }
 
     /// For the engine.

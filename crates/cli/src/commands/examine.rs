@@ -90,13 +90,11 @@ pub(super) fn checks(
 
 /// Whether every assistant can answer, as it was found at the start.
 fn able(lineup: &Lineup) -> Finding {
-    let reasons = lineup.reasons();
-    if reasons.is_empty() {
+    let obstacles = lineup.obstacles();
+    if obstacles.is_empty() {
         return Finding::fine(format!("{} can answer", lineup.ready.len()));
     }
-    let reasons =
-        reasons.iter().map(|(reason, names)| format!("{} cannot answer: {reason}", names.join(", ")));
-    Finding::wrong(reasons.collect::<Vec<_>>().join("\n"), "mend this, then start ibid again")
+    Finding::wrong(obstacles.join("\n"), "mend this, then start ibid again")
 }
 
 fn check<F>(name: &str, vital: bool, look: impl Fn() -> F + Send + Sync + 'static) -> Check

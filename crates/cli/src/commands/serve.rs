@@ -148,8 +148,8 @@ fn say(lineup: &Lineup, url: &str) {
     for ready in &lineup.ready {
         eprintln!("  {:<20} {}", ready.name, ready.definition.description);
     }
-    for (reason, names) in lineup.reasons() {
-        eprintln!("{} cannot answer: {reason}", names.join(", "));
+    for obstacle in lineup.obstacles() {
+        eprintln!("{obstacle}");
     }
     eprintln!("ibid listens on {url}; Ctrl-C stops it");
 }

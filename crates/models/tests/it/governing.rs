@@ -1,7 +1,7 @@
 //! One governor over all calls: limits that are learned, trouble that passes, people before documents.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -9,6 +9,8 @@ use ibid_core::Tenant;
 use ibid_core::model::{Caller, ChatModel, ChatRequest, ModelError, Prompt, ask};
 use ibid_models::{Budget, Chat, MemorySpending, Provider, ProviderSettings};
 use ibid_testkit::{Reply, Script, ScriptedServer, Seen};
+use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
 
 use crate::stage::{caller, model_of, ms, provider, question, remote, reply};
 
@@ -68,6 +70,43 @@ async fn failures_stalls_and_cuts_on_top_are_tried_again_or_named_within_the_tim
     assert!(model.first().provider().governor().stats().retried > 0, "there was trouble to get through");
 }
 
+/// A millisecond after the other while the machine lets the test go on: a wait counted in these leaves out
+/// the time in which nothing here could move.
+struct Pulse {
+    beats: Arc<Mutex<Vec<Instant>>>,
+    beating: JoinHandle<()>,
+}
+
+impl Pulse {
+    fn start() -> Self {
+        let beats = Arc::new(Mutex::new(Vec::new()));
+        let beating = tokio::spawn({
+            let beats = beats.clone();
+            async move {
+                let mut clock = tokio::time::interval(ms(1));
+                clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+                loop {
+                    clock.tick().await;
+                    beats.lock().unwrap().push(Instant::now());
+                }
+            }
+        });
+        Self { beats, beating }
+    }
+
+    fn between(&self, from: Instant, to: Instant) -> Duration {
+        let beats = self.beats.lock().unwrap();
+        let until = |moment: Instant| beats.partition_point(|beat| *beat < moment);
+        ms((until(to) - until(from)) as u64)
+    }
+}
+
+impl Drop for Pulse {
+    fn drop(&mut self) {
+        self.beating.abort();
+    }
+}
+
 /// Keeps a provider busy with documents while people ask, and gives how long each of them waited, sorted.
 async fn waits_beside_ingestion(settings: ProviderSettings, server: &ScriptedServer) -> Vec<Duration> {
     let model = Arc::new(model_of(settings));
@@ -84,6 +123,7 @@ async fn waits_beside_ingestion(settings: ProviderSettings, server: &ScriptedSer
         })
         .collect();
     tokio::time::sleep(SECOND).await;
+    let pulse = Pulse::start();
     let mut asked = HashMap::new();
     let mut asking = Vec::new();
     for person in 0..200 {
@@ -97,13 +137,14 @@ async fn waits_beside_ingestion(settings: ProviderSettings, server: &ScriptedSer
     for person in asking {
         person.await.unwrap();
     }
-    reading.iter().for_each(tokio::task::JoinHandle::abort);
+    reading.iter().for_each(JoinHandle::abort);
     let mut waits: Vec<Duration> = server
         .seen()
         .iter()
         .filter_map(|seen| {
             let text = seen.body["messages"][0]["content"].as_str()?;
-            Some(seen.at.duration_since(*asked.get(text)?))
+            let asked = *asked.get(text)?;
+            Some(pulse.between(asked, seen.at))
         })
         .collect();
     assert_eq!(waits.len(), 200);
@@ -140,7 +181,7 @@ async fn who_is_stopped_while_waiting_leaves_the_place_to_the_next() {
         .collect();
     server.until("the first is there", |seen| !seen.is_empty()).await;
     let last = waiting.pop().unwrap();
-    waiting.iter().for_each(tokio::task::JoinHandle::abort);
+    waiting.iter().for_each(JoinHandle::abort);
     assert_eq!(last.await.unwrap().unwrap().text, "yes");
     assert!(server.seen().len() <= 3, "those who went away are not sent");
     assert_eq!(model.first().provider().governor().stats().in_flight, 0);
