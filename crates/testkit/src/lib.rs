@@ -2,11 +2,12 @@
 //!
 //! A [`ScriptedServer`] speaks OpenAI's protocol and plays what a [`Script`] says: fixed answers, tool calls in
 //! pieces, refusals with `Retry-After`, stalls, cut connections. It records every request and how it ended.
-//! [`RealModels`] knows where the real model files are and starts the real server.
+//! [`RealModels`] knows where the real model files are and starts the real server. A [`Pulse`] measures a wait.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "what goes wrong here fails a test, and says so")]
 
 mod data;
+mod pulse;
 mod real;
 mod reply;
 mod script;
@@ -15,6 +16,7 @@ mod server;
 mod storage;
 
 pub use data::shared_data;
+pub use pulse::Pulse;
 pub use real::{RealModels, RealServer};
 pub use reply::Reply;
 pub use script::Script;

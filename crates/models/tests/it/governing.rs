@@ -1,16 +1,15 @@
 //! One governor over all calls: limits that are learned, trouble that passes, people before documents.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use ibid_core::Tenant;
 use ibid_core::model::{Caller, ChatModel, ChatRequest, ModelError, Prompt, ask};
 use ibid_models::{Budget, Chat, MemorySpending, Provider, ProviderSettings};
-use ibid_testkit::{Reply, Script, ScriptedServer, Seen};
+use ibid_testkit::{Pulse, Reply, Script, ScriptedServer, Seen};
 use tokio::task::JoinHandle;
-use tokio::time::MissedTickBehavior;
 
 use crate::stage::{caller, model_of, ms, provider, question, remote, reply};
 
@@ -68,43 +67,6 @@ async fn failures_stalls_and_cuts_on_top_are_tried_again_or_named_within_the_tim
     assert!(took < SECOND * 60, "{took:?}");
     assert!(refused_later(&server.seen()) <= 0.1);
     assert!(model.first().provider().governor().stats().retried > 0, "there was trouble to get through");
-}
-
-/// A millisecond after the other while the machine lets the test go on: a wait counted in these leaves out
-/// the time in which nothing here could move.
-struct Pulse {
-    beats: Arc<Mutex<Vec<Instant>>>,
-    beating: JoinHandle<()>,
-}
-
-impl Pulse {
-    fn start() -> Self {
-        let beats = Arc::new(Mutex::new(Vec::new()));
-        let beating = tokio::spawn({
-            let beats = beats.clone();
-            async move {
-                let mut clock = tokio::time::interval(ms(1));
-                clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
-                loop {
-                    clock.tick().await;
-                    beats.lock().unwrap().push(Instant::now());
-                }
-            }
-        });
-        Self { beats, beating }
-    }
-
-    fn between(&self, from: Instant, to: Instant) -> Duration {
-        let beats = self.beats.lock().unwrap();
-        let until = |moment: Instant| beats.partition_point(|beat| *beat < moment);
-        ms((until(to) - until(from)) as u64)
-    }
-}
-
-impl Drop for Pulse {
-    fn drop(&mut self) {
-        self.beating.abort();
-    }
 }
 
 /// Keeps a provider busy with documents while people ask, and gives how long each of them waited, sorted.
