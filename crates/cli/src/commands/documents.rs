@@ -8,7 +8,7 @@ use ibid_core::{Label, Scope};
 use ibid_engine::{EngineFile, Error};
 use ibid_knowledge::{Document, Job, Store};
 
-use super::{confirmed, printable, runtime, scope};
+use super::{confirmed, counted, printable, runtime, scope};
 use crate::arguments::Documents;
 use crate::config::Config;
 use crate::library;
@@ -31,7 +31,9 @@ pub(super) fn run(config: &Config, command: &Documents) -> anyhow::Result<ExitCo
                 let scope = holding(label);
                 let document = found(&store, &scope, document).await?;
                 let name = printable(&document.source);
-                if !yes && !confirmed(&name, &format!("`{name}` with its {} chunks", document.chunks))? {
+                if !yes
+                    && !confirmed(&name, &format!("`{name}` with its {}", counted(document.chunks, "chunk")))?
+                {
                     return Ok(ExitCode::SUCCESS);
                 }
                 forget_load(config, &document)?;
@@ -120,10 +122,10 @@ fn show(document: &Document, json: bool) -> anyhow::Result<ExitCode> {
     writeln!(out, "  content   {} bytes, SHA-256 {}", document.bytes, document.version)?;
     writeln!(
         out,
-        "  figures   {} pages, {} tables, {} chunks, {:.1} s",
-        document.pages.len(),
-        document.tables,
-        document.chunks,
+        "  figures   {}, {}, {}, {:.1} s",
+        counted(document.pages.len(), "page"),
+        counted(document.tables, "table"),
+        counted(document.chunks, "chunk"),
         document.milliseconds as f64 / 1000.0
     )?;
     writeln!(out, "\n  page  kind     characters  rows  chunks  remarks")?;

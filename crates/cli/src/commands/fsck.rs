@@ -7,7 +7,7 @@ use anyhow::Context;
 use ibid_engine::{EngineFile, MessageWindow};
 use ibid_knowledge::{Job, Underway};
 
-use super::{runtime, scope};
+use super::{counted, runtime, scope};
 use crate::config::Config;
 use crate::library;
 
@@ -40,14 +40,13 @@ pub(super) fn run(config: &Config, repair: bool) -> anyhow::Result<ExitCode> {
         let left = report.problems.iter().filter(|problem| !problem.repaired).count();
         writeln!(
             out,
-            "{} documents, {} chunks, {} originals: {}",
-            report.documents,
-            report.chunks,
-            report.originals,
+            "{}, {}, {}: {}",
+            counted(report.documents, "document"),
+            counted(report.chunks, "chunk"),
+            counted(report.originals, "original"),
             match left {
                 0 => "the store is whole".to_owned(),
-                1 => "1 problem".to_owned(),
-                many => format!("{many} problems"),
+                many => counted(many, "problem"),
             }
         )?;
         if left > 0 && !repair {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, anyhow, bail};
 use futures_util::StreamExt;
@@ -16,7 +17,7 @@ use ibid_knowledge::{Ingestion, Job, Outcome, Settings, Store, Summary};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::sync::watch;
 
-use super::{printable, runtime, scope};
+use super::{counted, printable, runtime, scope};
 use crate::arguments::Ingest;
 use crate::config::Config;
 use crate::library::Library;
@@ -68,6 +69,7 @@ pub(super) fn run(config: &Config, ingest: &Ingest) -> anyhow::Result<ExitCode> 
             engine: &engine,
             bars: bars(ingest.json),
             stopped,
+            begun: AtomicUsize::new(0),
         };
         let summaries = loader.all(sources).await;
         loader.keep_up().await;
@@ -193,18 +195,23 @@ struct Loader<'a> {
     engine: &'a LocalEngine,
     bars: MultiProgress,
     stopped: watch::Receiver<bool>,
+    /// How many runs there were; what is unchanged needs none.
+    begun: AtomicUsize,
 }
 
 impl Loader<'_> {
     /// Some at once, in their order.
     async fn all(&self, sources: Vec<Source>) -> Vec<(String, anyhow::Result<Summary>)> {
-        let loads = sources.into_iter().zip(1..).map(|(source, number)| async move {
+        let loads = sources.into_iter().map(|source| async move {
             if *self.stopped.borrow() {
                 return (source.key, Err(anyhow!("stopped before it began")));
             }
             let summary = self.one(&source).await;
-            if number % BETWEEN_UPKEEP == 0 {
-                self.keep_up().await;
+            if let Ok(summary) = &summary
+                && !self.ingest.json
+                && !std::io::stderr().is_terminal()
+            {
+                eprintln!("{}: {}", shown(&source.key), told(&summary.outcome));
             }
             (source.key, summary)
         });
@@ -220,7 +227,17 @@ impl Loader<'_> {
 
     async fn one(&self, source: &Source) -> anyhow::Result<Summary> {
         let (job, bytes) = self.job(source).await?;
+        let holder = scope().holding(self.ingest.label.iter().cloned());
+        let known = self.ingestion.permit(&holder, &job).await?;
         let mut run = self.unfinished(&job).await?;
+        if run.is_none()
+            && let Some(unchanged) = known.and_then(|known| job.unchanged(&known))
+        {
+            return Ok(unchanged);
+        }
+        if (self.begun.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(BETWEEN_UPKEEP) {
+            self.keep_up().await;
+        }
         loop {
             if let Some(bytes) = &bytes {
                 self.ingestion.keep(bytes).await?;
@@ -233,9 +250,6 @@ impl Loader<'_> {
             // A run that an earlier command had stopped ends here, and what is asked for now begins.
             if goes_on && summary.outcome == Outcome::Stopped && !*self.stopped.borrow() {
                 continue;
-            }
-            if !self.ingest.json && !std::io::stderr().is_terminal() {
-                eprintln!("{}: {}", shown(&source.key), told(&summary.outcome));
             }
             return Ok(summary);
         }
@@ -321,7 +335,7 @@ impl Loader<'_> {
         Ok(None)
     }
 
-    /// What is to be done, if it may be, and with which content, if it is here.
+    /// What is to be done, and with which content, if it is here.
     async fn job(&self, Source { place, key, known }: &Source) -> anyhow::Result<(Job, Option<Vec<u8>>)> {
         let name = key.rsplit('/').next().unwrap_or(key);
         let config = &self.config.ingest;
@@ -349,7 +363,6 @@ impl Loader<'_> {
             settings.size.characters = known.chunk_characters.unwrap_or(settings.size.characters);
             settings.size.overlap = known.chunk_overlap.unwrap_or(settings.size.overlap);
         }
-        self.ingestion.permit(&scope().holding(self.ingest.label.iter().cloned()), &job).await?;
         if !is_url(place) {
             let unread = || format!("{place} cannot be read");
             let size = tokio::fs::metadata(place).await.with_context(unread)?.len();
@@ -445,8 +458,10 @@ fn show(json: bool, summaries: &[(String, anyhow::Result<Summary>)]) -> anyhow::
     if !json {
         writeln!(
             out,
-            "\n{} documents, {pages} pages, {chunks} chunks. `ibid documents show NAME` tells what was read of each page.",
-            summaries.len()
+            "\n{}, {}, {}. `ibid documents show NAME` tells what was read of each page.",
+            counted(summaries.len(), "document"),
+            counted(pages, "page"),
+            counted(chunks, "chunk")
         )?;
     }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -61,6 +61,12 @@ fn printable(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control() || "\n\t".contains(*letter)).collect()
 }
 
+/// How many of a thing there are, in words.
+fn counted<N: std::fmt::Display + PartialEq + From<u8>>(number: N, thing: &str) -> String {
+    let plural = if number == N::from(1) { "" } else { "s" };
+    format!("{number} {thing}{plural}")
+}
+
 /// Asks whether something is to be deleted for good, and says so if it is not.
 fn confirmed(name: &str, what: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {

@@ -9,7 +9,7 @@ use ibid_reading::Kind;
 use serde::{Deserialize, Serialize};
 
 use crate::ChunkSize;
-use crate::document::document_id;
+use crate::document::{Document, Status, document_id};
 
 /// A document to be loaded.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -58,6 +58,40 @@ impl Job {
             *byte = u8::from_str_radix(&String::from_utf8_lossy(digits), 16).unwrap_or_default();
         }
         ThreadId::from_bytes(bytes)
+    }
+
+    /// What loading it would come to, if its content is there already and was loaded in this way.
+    pub fn unchanged(&self, known: &Document) -> Option<Summary> {
+        let version = self.version.as_ref()?;
+        self.settings.made(known, version).then(|| Summary {
+            document: known.id.clone(),
+            source: self.source.clone(),
+            outcome: Outcome::Unchanged,
+            pages: count(known.pages.len()),
+            skipped: count(known.pages.iter().filter(|page| page.skipped.is_some()).count()),
+            tables: known.tables,
+            chunks: known.chunks,
+            milliseconds: 0,
+        })
+    }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+impl Settings {
+    /// Whether what is known was loaded from this content, and in this way.
+    pub(crate) fn made(&self, known: &Document, version: &str) -> bool {
+        known.status == Status::Ready
+            && known.pending.is_empty()
+            && known.version == version
+            && known.kind == self.kind
+            && known.labels == self.labels
+            && known.size == self.size
+            && known.problem.is_none()
+            && self.title.as_ref().is_none_or(|title| *title == known.title)
+            && self.language.as_ref().is_none_or(|language| *language == known.language)
     }
 }
 

@@ -61,11 +61,12 @@ impl Ingestion {
         Ok(version)
     }
 
-    /// Whether a scope may load this: into its own corpora, and over nothing that it may not see.
+    /// Whether a scope may load this: into its own corpora, and over nothing that it may not see. Gives what is
+    /// there under its name.
     ///
     /// # Errors
     /// Says why it may not, or fails when the store cannot be read.
-    pub async fn permit(&self, scope: &Scope, job: &Job) -> Result<(), Error> {
+    pub async fn permit(&self, scope: &Scope, job: &Job) -> Result<Option<Document>, Error> {
         let Job { tenant, corpus, key, settings, .. } = job;
         if !scope.sees(tenant, corpus, &settings.labels) {
             return Err(Error::NotAllowed(format!("{key} cannot be loaded into {corpus} with these labels")));
@@ -75,7 +76,7 @@ impl Ingestion {
                 "{key} is in {corpus} already, for those who hold one of its labels; \
                  hold one, or load it into another corpus"
             ))),
-            _ => Ok(()),
+            there => Ok(there),
         }
     }
 

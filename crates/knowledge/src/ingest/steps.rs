@@ -63,7 +63,7 @@ pub(crate) fn fetch(ingestion: Ingestion, loading: Arc<Loading>, context: Contex
             return fail(&ingestion, &loading, &version, bytes, began, why).await;
         };
         let known = ingestion.store.row(&job.document()).await?;
-        if known.as_ref().is_some_and(|known| is_same(known, &loading, &version)) {
+        if known.as_ref().is_some_and(|known| job.settings.made(known, &version)) {
             return Ok(ended(Outcome::Unchanged, began));
         }
         let before = known.as_ref().and_then(settled).filter(|before| *before != version);
@@ -100,20 +100,6 @@ async fn beginning(path: &std::path::Path) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     file.take(4096).read_to_end(&mut bytes).await.map_err(Error::file("the original cannot be read"))?;
     Ok(bytes)
-}
-
-/// Whether what is known was loaded from the same content in the same way.
-fn is_same(known: &Document, loading: &Loading, version: &str) -> bool {
-    let settings = &loading.job.settings;
-    known.status == Status::Ready
-        && known.pending.is_empty()
-        && known.version == version
-        && known.kind == settings.kind
-        && known.labels == settings.labels
-        && known.size == settings.size
-        && known.problem.is_none()
-        && settings.title.as_ref().is_none_or(|title| *title == known.title)
-        && settings.language.as_ref().is_none_or(|language| *language == known.language)
 }
 
 /// Reads the next pages.

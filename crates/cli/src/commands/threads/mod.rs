@@ -11,7 +11,7 @@ use ibid_engine::EngineFile;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{confirmed, printable};
+use super::{confirmed, counted, printable};
 use crate::arguments::{Threads, ThreadsCommand};
 use crate::config::Config;
 use crate::remote::Remote;
@@ -73,7 +73,13 @@ fn show(place: &Place, thread: ThreadId, limit: usize, json: bool) -> anyhow::Re
         }
         return Ok(ExitCode::SUCCESS);
     }
-    writeln!(out, "{}\n{} messages, begun {}", printable(&of.title), of.messages, minute(of.created))?;
+    writeln!(
+        out,
+        "{}\n{}, begun {}",
+        printable(&of.title),
+        counted(of.messages, "message"),
+        minute(of.created)
+    )?;
     if earlier > 0 {
         writeln!(out, "({earlier} earlier messages; see them with --limit {})", of.messages)?;
     }
@@ -96,7 +102,7 @@ fn delete(place: &Place, thread: ThreadId, yes: bool) -> anyhow::Result<ExitCode
     let mut out = std::io::stdout().lock();
     let found = place.show(thread, 0)?.of;
     let title = printable(&found.title);
-    let question = format!("`{title}` with its {} messages", found.messages);
+    let question = format!("`{title}` with its {}", counted(found.messages, "message"));
     if !yes && !confirmed(&title, &question)? {
         return Ok(ExitCode::SUCCESS);
     }
