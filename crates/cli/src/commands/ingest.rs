@@ -206,7 +206,7 @@ impl Loader<'_> {
             if *self.stopped.borrow() {
                 return (source.key, Err(anyhow!("stopped before it began")));
             }
-            let summary = self.one(&source).await;
+            let summary = Box::pin(self.one(&source)).await;
             if let Ok(summary) = &summary
                 && !self.ingest.json
                 && !std::io::stderr().is_terminal()
