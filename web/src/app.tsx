@@ -3,7 +3,8 @@
 import "./app.css";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import { keep, useKeyIsWanted } from "./api/key";
+import { reach } from "./api/client";
+import { keep, key, keyIsWanted, useKeyIsWanted } from "./api/key";
 import { Chat } from "./chat/chat";
 import { Threads } from "./chat/threads";
 import { DocumentView } from "./documents/document";
@@ -90,7 +91,7 @@ function Choices() {
   const [theme, setTheme] = useTheme();
   const version = useQuery({
     queryKey: ["info"],
-    queryFn: async () => (await (await fetch("/info")).json()) as { version: string },
+    queryFn: async () => (await (await reach("/info")).json()) as { version: string },
     staleTime: Number.POSITIVE_INFINITY,
   });
   return (
@@ -117,6 +118,7 @@ function Choices() {
         <option value="light">{words.theme.light}</option>
         <option value="dark">{words.theme.dark}</option>
       </select>
+      {key() && <IconButton icon="key" label={words.key.title} onClick={keyIsWanted} />}
       <span className="soft version">{version.data?.version}</span>
     </footer>
   );
@@ -126,18 +128,19 @@ function AskForKey() {
   const words = useWords();
   const wanted = useKeyIsWanted();
   const [text, setText] = useState("");
-  const [later, setLater] = useState(false);
-  useEffect(() => {
-    if (!wanted) setLater(false);
-  }, [wanted]);
+  /** Up to which wish it was put off. */
+  const [later, setLater] = useState(0);
+  const use = (key: string | null) => {
+    keep(key);
+    location.reload();
+  };
   return (
-    <Dialog open={wanted && !later} onClose={() => setLater(true)} title={words.key.title} about={words.key.about}>
+    <Dialog open={wanted > later} onClose={() => setLater(wanted)} title={words.key.title} about={words.key.about}>
       <form
         className="row"
         onSubmit={(event) => {
           event.preventDefault();
-          keep(text.trim());
-          location.reload();
+          use(text.trim());
         }}
       >
         <input
@@ -152,6 +155,11 @@ function AskForKey() {
           {words.key.use}
         </button>
       </form>
+      {key() && (
+        <button type="button" className="button" onClick={() => use(null)}>
+          {words.key.forget}
+        </button>
+      )}
     </Dialog>
   );
 }

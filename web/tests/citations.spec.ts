@@ -1,5 +1,6 @@
 // Where an answer comes from: the number, the words, the page, the row.
 
+import { marks } from "../src/chat/marks";
 import { accessible, answered, ask, expect, test } from "./fixture";
 import { hasChapter } from "./stage";
 
@@ -89,6 +90,18 @@ test("what no source bears out is marked in the answer, where it stands", async 
   await expect(doubted).toHaveText("7.5%");
   await expect(doubted).toHaveAttribute("title", /7\.5% is in no source that is cited/);
   await expect(page.getByRole("region", { name: "Warnings" })).toContainText("7.5%");
+});
+
+test("a value is doubted only where it stands by itself", () => {
+  const text = { type: "text" as const, value: "It is 25%, or 5%, and 1.5% at times." };
+  const paragraph = { type: "paragraph" as const, children: [text] };
+  marks([{ words: "5%", why: "it is in no source" }])({ type: "root", children: [paragraph] });
+  const parts: readonly object[] = paragraph.children;
+  expect(parts).toMatchObject([
+    { type: "text", value: "It is 25%, or " },
+    { data: { hName: "mark" }, children: [{ value: "5%" }] },
+    { type: "text", value: ", and 1.5% at times." },
+  ]);
 });
 
 test("an answer in fields fills the sidebar: codes, agencies, a checklist, the tariff, risks", async ({ page }) => {

@@ -14,8 +14,10 @@ type Call = { readonly name: string; readonly arguments: Record<string, unknown>
 type Reply = { readonly text?: string; readonly calls?: readonly Call[]; readonly every?: number };
 
 const LED =
-  'The schedule names them "Light-emitting diode (LED) lamps", and their general rate is 2% [1].\n\n' +
+  'The schedule names them "Light-emitting diode (LED) lamps", and their general rate is 2% [source 1].\n\n' +
   "| Code | Article | General |\n|---|---|---|\n| 8539.52.00 | LED lamps | 2% |\n| 8539.51.00 | LED modules | 7.5% |\n";
+
+const POINTING = 'They are named "Light-emitting diode (LED) lamps" [1]. ';
 
 const LONG = Array.from({ length: 160 }, (_, index) => `word${index}`).join(" ");
 
@@ -64,6 +66,7 @@ function reply(asked: Asked): Reply {
     return { calls: [{ name: "search_documents", arguments: { query: "LED lamps 8539.52", max_results: 3 } }] };
   }
   if (asked.tools) return { text: "ready" };
+  if (last.includes("pointing")) return { text: POINTING + LONG, every: 60 };
   if (last.includes("slowly")) return { text: LONG, every: 60 };
   if (last.includes("hostile")) return { text: HOSTILE, every: 2 };
   return { text: LED, every: 5 };

@@ -33,6 +33,14 @@ test("a server with keys asks for one, and keeps it in the browser", async ({ br
   await expect(page.getByLabel("Assistant")).toBeVisible();
   await page.reload();
   await expect(page.getByLabel("Assistant")).toBeVisible();
+  // It can be forgotten; and who puts it off is asked again at the next try.
+  await page.getByRole("button", { name: "Key" }).click();
+  await page.getByRole("button", { name: "Forget the key of this browser" }).click();
+  await expect(box).toBeVisible();
+  await page.keyboard.press("Escape");
+  await expect(box).toBeHidden();
+  await page.getByRole("button", { name: "Try again" }).first().click();
+  await expect(box).toBeVisible();
   await page.close();
   await stage.end();
 });

@@ -51,6 +51,9 @@ pub(crate) fn messages(turn: &Turn) -> Vec<Message> {
         let partial = |text| {
             let mut message = Message::assistant(text);
             message.extra.insert("partial".to_owned(), true.into());
+            // Its numbers are not checked, and still say what they mean.
+            let sources: Vec<Listed> = turn.sources.iter().map(Source::listed).collect();
+            message.extra.extend(serde_json::to_value(sources).ok().map(|all| ("sources".to_owned(), all)));
             message
         };
         return written.map(partial).into_iter().collect();

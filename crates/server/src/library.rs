@@ -55,14 +55,23 @@ impl Library {
         mut job: Job,
         file: Option<&Path>,
     ) -> Result<RunId, Problem> {
-        self.ingestion.permit(scope, &job).await.map_err(problem)?;
+        let known = self.ingestion.permit(scope, &job).await.map_err(problem)?;
+        let mut length = 0;
         if let Some(file) = file {
             let bytes = tokio::fs::read(file).await.map_err(|error| Problem::internal(&error))?;
+            length = bytes.len() as u64;
             job.version = Some(self.ingestion.keep(&bytes).await.map_err(problem)?);
         }
         let text = serde_json::to_string(&job).map_err(|error| Problem::internal(&error))?;
         let turn = Turn::new(Job::thread(&job.document()), &self.program, Message::user(text));
-        let run = self.loads.submit(scope, turn).await?.run;
+        self.ingestion.announce(&job, length, known).await.map_err(problem)?;
+        let run = match self.loads.submit(scope, turn).await {
+            Ok(submitted) => submitted.run,
+            Err(error) => {
+                self.ingestion.abandon(&job, RunId::new()).await.map_err(problem)?;
+                return Err(error.into());
+            }
+        };
         self.watch(scope.clone(), job, run);
         Ok(run)
     }

@@ -15,6 +15,18 @@ export class Failure extends Error {
   }
 }
 
+/** The server did not answer at all. */
+export class Unreached extends Error {}
+
+/** Asks the server; what cannot reach it is told apart from what it refuses. */
+export async function reach(asked: RequestInfo, how?: RequestInit): Promise<Response> {
+  try {
+    return await fetch(asked, how);
+  } catch (error) {
+    throw error instanceof TypeError ? new Unreached("the server cannot be reached") : error;
+  }
+}
+
 /** What a server says of what went wrong. */
 export async function failure(response: Response): Promise<Failure> {
   if (response.status === 401) keyIsWanted();
@@ -47,7 +59,7 @@ const told: Middleware = {
   },
 };
 
-export const api = createClient<paths>({ baseUrl: location.origin });
+export const api = createClient<paths>({ baseUrl: location.origin, fetch: reach });
 api.use(told);
 
 /** The body of an answer that went well. */

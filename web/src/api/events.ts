@@ -1,7 +1,8 @@
 // Follows server-sent events over lost connections: whoever comes back says which event was the last, and gets the rest.
+// A browser has six connections for all its tabs, so a tab that nobody looks at leaves its own to the others.
 
 import { createParser } from "eventsource-parser";
-import { Failure, failure, identified } from "./client";
+import { Failure, failure, identified, reach } from "./client";
 
 /** Something that the server tells, with its number. */
 export type Told = { readonly id: number; readonly name: string; readonly data: unknown };
@@ -24,9 +25,11 @@ export async function follow({ address, hear, connected, ends, signal }: Followi
   let ended = false;
   let tries = 0;
   while (!ended && !signal.aborted) {
+    await inSight(signal);
+    const unseen = outOfSight();
     try {
       const headers = identified({ accept: "text/event-stream", "last-event-id": String(last) });
-      const response = await fetch(address, { headers, signal });
+      const response = await reach(address, { headers, signal: AbortSignal.any([signal, unseen.signal]) });
       if (!response.ok) throw await failure(response);
       connected?.(true);
       await read(response, (told) => {
@@ -40,8 +43,11 @@ export async function follow({ address, hear, connected, ends, signal }: Followi
       if (signal.aborted) return;
       // A server that is not there, or not ready, may come back; what it refuses it refuses again.
       if (error instanceof Failure && error.status < 500 && error.status !== 429) throw error;
+    } finally {
+      unseen.done();
     }
     if (ended || signal.aborted) return;
+    if (unseen.signal.aborted) continue;
     connected?.(false);
     await pause(PATIENCE[Math.min(tries++, PATIENCE.length - 1)] ?? 5000, signal);
   }
@@ -85,6 +91,39 @@ async function heard(reader: ReadableStreamDefaultReader<string>) {
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** So long a tab may be out of sight before it leaves its connection. */
+const OUT_OF_SIGHT = 5_000;
+
+/** Waits until the tab is looked at. */
+function inSight(signal: AbortSignal): Promise<void> {
+  if (!document.hidden) return Promise.resolve();
+  return new Promise((resolve) => {
+    const look = () => {
+      if (document.hidden && !signal.aborted) return;
+      document.removeEventListener("visibilitychange", look);
+      resolve();
+    };
+    document.addEventListener("visibilitychange", look);
+    signal.addEventListener("abort", look);
+  });
+}
+
+/** A signal that comes when the tab has been out of sight for a while. */
+function outOfSight() {
+  const left = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const look = () => {
+    clearTimeout(timer);
+    if (document.hidden) timer = setTimeout(() => left.abort(), OUT_OF_SIGHT);
+  };
+  document.addEventListener("visibilitychange", look);
+  const done = () => {
+    clearTimeout(timer);
+    document.removeEventListener("visibilitychange", look);
+  };
+  return { signal: left.signal, done };
 }
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -4,7 +4,8 @@ import { useSyncExternalStore } from "react";
 
 const PLACE = "ibid.key";
 const listeners = new Set<() => void>();
-let wanted = false;
+/** How often one was wanted since the last was given. */
+let wanted = 0;
 
 function tell() {
   for (const listener of listeners) listener();
@@ -18,17 +19,17 @@ export function key(): string | null {
 export function keep(text: string | null) {
   if (text) localStorage.setItem(PLACE, text);
   else localStorage.removeItem(PLACE);
-  wanted = false;
+  wanted = 0;
   tell();
 }
 
 /** The server wants a key, or another one. */
 export function keyIsWanted() {
-  wanted = true;
+  wanted += 1;
   tell();
 }
 
-export function useKeyIsWanted(): boolean {
+export function useKeyIsWanted(): number {
   return useSyncExternalStore(
     (listener) => {
       listeners.add(listener);

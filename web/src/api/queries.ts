@@ -38,6 +38,7 @@ export function useGraph(assistant: string | undefined) {
 }
 
 const THREADS = 50;
+const AGAIN = 3_000;
 const LISTED = ["thread_id", "title", "updated_at", "status", "metadata", "message_count"];
 
 export function useThreads(title: string) {
@@ -52,6 +53,9 @@ export function useThreads(title: string) {
     initialPageParam: 0,
     getNextPageParam: (last, pages) => (last.length < THREADS ? undefined : pages.length * THREADS),
     placeholderData: keepPreviousData,
+    // Those that nobody looks at end too.
+    refetchInterval: ({ state }) =>
+      state.data?.pages.flat().some(({ status }) => status === "busy") ? AGAIN : false,
   });
 }
 

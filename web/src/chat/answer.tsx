@@ -3,6 +3,7 @@
 import { ActionBarPrimitive, MessagePrimitive } from "@assistant-ui/react";
 import { useEffect, useRef } from "react";
 import type { Basis, Warning } from "../api/schema";
+import { CopyButton } from "../ui/copy";
 import { Icon } from "../ui/icons";
 import { useWords } from "../words";
 import { Citations } from "./citations";
@@ -38,14 +39,7 @@ export function Answer() {
       <Citations basis={basis} name={item.id} />
       {!running && (
         <div className="actions">
-          <ActionBarPrimitive.Copy className="button bare icon" aria-label={words.copy} title={words.copy}>
-            <span className="when-copied">
-              <Icon name="done" />
-            </span>
-            <span className="when-not">
-              <Icon name="copy" />
-            </span>
-          </ActionBarPrimitive.Copy>
+          <CopyButton text={item.text} />
           <ActionBarPrimitive.Reload
             className="button bare icon"
             aria-label={words.chat.retry}

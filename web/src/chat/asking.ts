@@ -6,6 +6,7 @@ import { names } from "../api/queries";
 import { randomName } from "../api/random";
 import type { Thread } from "../api/schema";
 import { address, go } from "../route";
+import { moveDraft } from "./draft";
 import { takeAsAnswered, watch } from "./follow";
 
 /** Who answers, and how. */
@@ -25,6 +26,11 @@ export type Notes = {
 
 export function notes(thread: Thread | undefined): Notes {
   return (thread?.metadata ?? {}) as Notes;
+}
+
+/** The name of the family that a conversation belongs to: that of the first of them. */
+export function familyOf(thread: Thread): string {
+  return notes(thread).family ?? thread.thread_id;
 }
 
 /** Asks, and goes to where the answer will be. */
@@ -60,6 +66,8 @@ export async function ask(queries: QueryClient, thread: Thread | undefined, text
     queries.invalidateQueries({ queryKey: names.runs(id) }),
   ]);
   void queries.invalidateQueries({ queryKey: names.threads });
+  // What was written on meanwhile comes along.
+  if (!thread) moveDraft(undefined, id);
   // Whoever has gone elsewhere meanwhile stays there.
   if (location.hash === place) go(address(["chat", id]));
 }
@@ -85,8 +93,10 @@ export async function askInstead(
   const copy = body(
     await api.POST("/threads/{thread}/copy", { params: { path: { thread: thread.thread_id } }, body: { position } }),
   );
-  await noteFork(queries, thread, copy.thread_id, position, way);
-  await ask(queries, copy, text, way);
+  await orUndo(queries, thread, copy.thread_id, async () => {
+    await noteFork(queries, thread, copy.thread_id, position, way);
+    await ask(queries, copy, text, way);
+  });
 }
 
 /** Goes on from a step of a turn, in a conversation of its own. */
@@ -100,13 +110,25 @@ export async function forkFrom(queries: QueryClient, thread: Thread, run: string
   watch(forked.thread_id, forked.run_id);
   const { mode, format } = notes(thread);
   const way = { assistant: forked.assistant_id, mode: mode ?? undefined, format: format ?? undefined };
-  await noteFork(queries, thread, forked.thread_id, position, way);
+  await orUndo(queries, thread, forked.thread_id, () => noteFork(queries, thread, forked.thread_id, position, way));
   void queries.invalidateQueries({ queryKey: names.threads });
   go(address(["chat", forked.thread_id], { open: `way:${forked.run_id}` }));
 }
 
+/** Does what makes a copy one of ours. A copy that it fails for would stand before the conversation itself, so it goes. */
+async function orUndo(queries: QueryClient, of: Thread, copy: string, doing: () => Promise<void>) {
+  try {
+    await doing();
+  } catch (error) {
+    await api.DELETE("/threads/{thread}", { params: { path: { thread: copy } } }).catch(() => {});
+    void queries.invalidateQueries({ queryKey: names.family(familyOf(of)) });
+    void queries.invalidateQueries({ queryKey: names.threads });
+    throw error;
+  }
+}
+
 async function noteFork(queries: QueryClient, from: Thread, copy: string, position: number, way: Way) {
-  const family = notes(from).family ?? from.thread_id;
+  const family = familyOf(from);
   const metadata: Notes = { ...noted(way), family, forked_from: from.thread_id, forked_at: position };
   await api.PATCH("/threads/{thread}", { params: { path: { thread: copy } }, body: { metadata } });
   void queries.invalidateQueries({ queryKey: names.family(family) });

@@ -1,7 +1,7 @@
 // A conversation: who answers and how, what was said, and beside it whatever was opened of an answer.
 
 import "./chat.css";
-import { AssistantRuntimeProvider, useExternalStoreRuntime } from "@assistant-ui/react";
+import { AssistantRuntimeProvider, type ThreadMessageLike, useExternalStoreRuntime } from "@assistant-ui/react";
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { names, useAssistants, useFamily, useRuns, useThread } from "../api/queries";
@@ -11,13 +11,14 @@ import { useRefocus } from "../ui/focus";
 import { useMedia } from "../ui/media";
 import { attempt } from "../ui/notices";
 import { IconButton, Problem, Waiting } from "../ui/parts";
-import { useNumbers, useWords } from "../words";
-import { answer, ask, askInstead, notes, stop, type Way } from "./asking";
+import { useTitle } from "../ui/title";
+import { useNumbers, useWords, type Words } from "../words";
+import { answer, ask, askInstead, familyOf, notes, stop, type Way } from "./asking";
 import { Composer } from "./composer";
 import { ConversationContext } from "./context";
+import { useDraft } from "./draft";
 import { saveConversation } from "./export";
-import { familyOf } from "./family";
-import { useTurn } from "./follow";
+import { type Followed, useTurn } from "./follow";
 import { type Item, items, withTurn } from "./items";
 import { Messages } from "./messages";
 import { Panel } from "./panel";
@@ -32,6 +33,7 @@ export function Chat({ thread: id, query }: { thread?: string; query: URLSearchP
   const assistants = useAssistants();
   const thread = useThread(id);
   const runs = useRuns(id);
+  useTitle((id && thread.data?.title) || words.chat.title);
   // What was read stays when reading it again fails.
   for (const one of [assistants, thread, runs]) {
     if (one.error && !one.data) return <Centred error={one.error} again={() => one.refetch()} />;
@@ -124,12 +126,7 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
   const runtime = useExternalStoreRuntime<Item>({
     messages: shown,
     isRunning: running || pending !== undefined,
-    convertMessage: (item) => ({
-      id: item.id,
-      role: item.kind === "question" ? "user" : "assistant",
-      content: [{ type: "text", text: item.text }],
-      metadata: { custom: { item } },
-    }),
+    convertMessage: message,
     onNew: async (message) => {
       const text = textOf(message.content);
       const said =
@@ -141,7 +138,8 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
     },
     onEdit: async (message) => {
       const edited = shown.find((item) => item.id === message.sourceId);
-      if (edited) await sayInstead(edited.position, textOf(message.content));
+      const text = textOf(message.content);
+      if (edited && !(await sayInstead(edited.position, text))) runtime.thread.composer.setText(text);
     },
     onReload: async (parent) => {
       const question = shown.find((item) => item.id === parent);
@@ -151,6 +149,8 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
       if (id && working) attempt(stop(id, working));
     },
   });
+
+  useDraft(runtime, id);
 
   const context = useMemo(
     () => ({
@@ -190,7 +190,7 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
             )}
             <div className="talk-bottom">
               <p className="hidden" role="status">
-                {running ? words.chat.working : asked ? words.chat.asked : status ? words.chat.ready : ""}
+                {followed && heard(followed, words)}
               </p>
               {failure !== undefined && <Problem error={failure} />}
               {running && !followed?.connected && (
@@ -207,6 +207,23 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
       </ConversationContext>
     </AssistantRuntimeProvider>
   );
+}
+
+/** The same for the same item, so that what was made of it once is used again. */
+function message(item: Item): ThreadMessageLike {
+  return {
+    id: item.id,
+    role: item.kind === "question" ? "user" : "assistant",
+    content: [{ type: "text", text: item.text }],
+    metadata: { custom: { item } },
+  };
+}
+
+/** How a turn stands, for those who hear it. */
+function heard({ turn, failure }: Followed, words: Words): string {
+  if (failure) return words.chat.failed;
+  const { working, asked, ready, stopped, failed } = words.chat;
+  return { running: working, asked, done: ready, stopped, rolled_back: stopped, failed }[turn.status];
 }
 
 /** That there is more than is shown. */

@@ -59,6 +59,8 @@ export function Cite({ number, basis, name }: CiteProps) {
   const opened = place !== undefined && place === open;
   const [hovers, setHovers] = useState(false);
   if (opened && hovers) setHovers(false);
+  // A number that no source has is a number.
+  if (!source && !first) return `[${number}]`;
   return (
     <HoverCard.Root openDelay={150} closeDelay={100} open={hovers} onOpenChange={(is) => setHovers(is && !opened)}>
       <HoverCard.Trigger asChild>

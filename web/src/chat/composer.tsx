@@ -8,7 +8,9 @@ import {
 } from "@assistant-ui/react";
 import { documents } from "../api/queries";
 import type { Assistant } from "../api/schema";
+import { useRefocus } from "../ui/focus";
 import { Icon } from "../ui/icons";
+import { tell } from "../ui/notices";
 import { useWords } from "../words";
 
 /** So many documents are offered. */
@@ -19,6 +21,12 @@ const FORMATTER: Unstable_DirectiveFormatter = {
   serialize: ({ label }) => (/\s/.test(label) ? `@"${label}"` : `@${label}`),
   parse: (text) => [{ kind: "text", text }],
 };
+
+/** What is offered comes in passing: that it fails is told beside it. */
+function told(error: unknown): never {
+  tell(error);
+  throw error;
+}
 
 type ComposerProps = {
   assistant?: Assistant;
@@ -34,11 +42,8 @@ export function Composer({ assistant, running, asked }: ComposerProps) {
   const mention = unstable_useLiveCompletionAdapter({
     cacheKey: corpus,
     fetcher: async (search): Promise<readonly Unstable_TriggerItem[]> => {
-      const found = await documents(
-        { search: search || undefined, status: "ready", corpus, sort: "title" },
-        0,
-        OFFERED,
-      );
+      const filter = { search: search || undefined, status: "ready", corpus, sort: "title" };
+      const found = await documents(filter, 0, OFFERED).catch(told);
       return found.documents.map(({ id, title, kind }) => ({
         id,
         type: "document",
@@ -58,9 +63,7 @@ export function Composer({ assistant, running, asked }: ComposerProps) {
           submitMode="enter"
         />
         {running ? (
-          <ComposerPrimitive.Cancel className="button main icon" aria-label={words.chat.stop} title={words.chat.stop}>
-            <Icon name="stop" />
-          </ComposerPrimitive.Cancel>
+          <Stop />
         ) : (
           <ComposerPrimitive.Send
             className="button main icon"
@@ -78,10 +81,10 @@ export function Composer({ assistant, running, asked }: ComposerProps) {
           aria-label={words.chat.mention}
         >
           <ComposerPrimitive.Unstable_TriggerPopover.Directive formatter={FORMATTER} />
-          <ComposerPrimitive.Unstable_TriggerPopoverItems>
+          <ComposerPrimitive.Unstable_TriggerPopoverItems aria-label={words.chat.mention}>
             {(items) =>
               items.length === 0 ? (
-                <p className="small soft mentions-none">{words.chat.noMention}</p>
+                <p className="small soft mentions-none">{mention.isLoading ? words.loading : words.chat.noMention}</p>
               ) : (
                 items.map((item, index) => (
                   <ComposerPrimitive.Unstable_TriggerPopoverItem
@@ -101,5 +104,15 @@ export function Composer({ assistant, running, asked }: ComposerProps) {
         </ComposerPrimitive.Unstable_TriggerPopover>
       </ComposerPrimitive.Root>
     </ComposerPrimitive.Unstable_TriggerPopoverRoot>
+  );
+}
+
+function Stop() {
+  const words = useWords();
+  useRefocus(".composer textarea");
+  return (
+    <ComposerPrimitive.Cancel className="button main icon" aria-label={words.chat.stop} title={words.chat.stop}>
+      <Icon name="stop" />
+    </ComposerPrimitive.Cancel>
   );
 }

@@ -1,7 +1,7 @@
 // Conversations that were forked from one another, and where they part.
 
 import type { Thread } from "../api/schema";
-import { notes } from "./asking";
+import { familyOf, notes } from "./asking";
 
 export type Versions = { readonly threads: readonly string[]; readonly current: number };
 
@@ -30,11 +30,6 @@ export function versions(family: readonly Thread[], thread: string, position: nu
   const threads = [root, ...forks.map((member) => member.thread_id)];
   const current = threads.indexOf(owner(thread));
   return threads.length > 1 && current >= 0 ? { threads, current } : undefined;
-}
-
-/** The name of the family that a conversation belongs to: that of the first of them. */
-export function familyOf(thread: Thread): string {
-  return notes(thread).family ?? thread.thread_id;
 }
 
 /** One line for each family: the one that was used last. */

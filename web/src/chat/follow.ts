@@ -54,7 +54,17 @@ function entry(thread: string, run: string): Entry {
 
 /** Begins to follow a turn, so that nothing is missed before somebody looks. */
 export function watch(thread: string, run: string) {
-  entry(thread, run);
+  forgetLater(run, entry(thread, run));
+}
+
+/** Forgets a turn that nobody looks at for a while. */
+function forgetLater(run: string, own: Entry) {
+  if (own.listeners.size > 0) return;
+  clearTimeout(own.forget);
+  own.forget = setTimeout(() => {
+    own.stop.abort();
+    entries.delete(run);
+  }, FORGOTTEN_AFTER);
 }
 
 /** Takes a turn as answered, shortly before the server tells it. */
@@ -72,11 +82,7 @@ export function useTurn(thread: string | undefined, run: string | undefined): Fo
     own.listeners.add(listener);
     return () => {
       own.listeners.delete(listener);
-      if (own.listeners.size > 0) return;
-      own.forget = setTimeout(() => {
-        own.stop.abort();
-        entries.delete(run);
-      }, FORGOTTEN_AFTER);
+      forgetLater(run, own);
     };
   };
   return useSyncExternalStore(subscribe, () => (thread && run ? entry(thread, run).now : undefined));

@@ -30,14 +30,20 @@ function split(text: Text, doubts: readonly Doubt[]): PhrasingContent[] {
     return [...split(plain(before), doubts), ...cited, ...split(plain(after), doubts)];
   }
   for (const { words, why } of doubts) {
-    const at = text.value.indexOf(words);
-    if (at >= 0) {
+    const at = whole(words).exec(text.value)?.index;
+    if (at !== undefined) {
       const after = plain(text.value.slice(at + words.length));
       const before = plain(text.value.slice(0, at));
       return [...split(before, doubts), doubted(words, why), ...split(after, doubts)];
     }
   }
   return text.value ? [text] : [];
+}
+
+/** Words that stand by themselves: 5% is no part of 25%, nor 1.5 of 1.50. */
+function whole(words: string): RegExp {
+  const literal = words.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+  return new RegExp(`(?<![\\p{L}\\p{N}]|\\p{N}[.,])${literal}(?![\\p{L}\\p{N}]|[.,]\\p{N})`, "u");
 }
 
 function plain(value: string): Text {

@@ -1,7 +1,9 @@
 // What is open beside a conversation: a page that is cited, an answer in its fields, or the way that it took.
 
-import { lazy, Suspense, useEffect, useRef } from "react";
+import { Suspense, useEffect, useRef } from "react";
 import type { Thread } from "../api/schema";
+import { Boundary } from "../ui/boundary";
+import { part } from "../ui/part";
 import { IconButton, Waiting } from "../ui/parts";
 import { useWords } from "../words";
 import { Mark } from "./citations";
@@ -9,8 +11,8 @@ import { useConversation } from "./context";
 import { Details } from "./details";
 import type { Item } from "./items";
 
-const Reader = lazy(() => import("../reader/reader").then(({ Reader }) => ({ default: Reader })));
-const WayView = lazy(() => import("../way/way").then(({ WayView }) => ({ default: WayView })));
+const Reader = part(() => import("../reader/reader").then(({ Reader }) => Reader));
+const WayView = part(() => import("../way/way").then(({ WayView }) => WayView));
 
 type PanelProps = { open: string; thread: Thread; items: readonly Item[] };
 
@@ -40,9 +42,11 @@ export function Panel({ open, thread, items }: PanelProps) {
       }}
     >
       <IconButton className="panel-close" icon="close" label={words.close} onClick={() => show(undefined)} />
-      <Suspense fallback={<Waiting label={words.loading} />}>
-        <Opened open={open} thread={thread} items={items} />
-      </Suspense>
+      <Boundary of={open}>
+        <Suspense fallback={<Waiting label={words.loading} />}>
+          <Opened open={open} thread={thread} items={items} />
+        </Suspense>
+      </Boundary>
     </aside>
   );
 }

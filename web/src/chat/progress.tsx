@@ -112,7 +112,7 @@ export function ToolCall({ call }: { call: Call }) {
         <span className="soft clip">{inWords(call.arguments)}</span>
         {result?.error && <span className="chip bad">{words.chat.toolFailed}</span>}
         {result?.sources !== undefined && (
-          <span className="chip">{words.chat.toolSources(numbers.count(result.sources))}</span>
+          <span className="chip">{words.chat.toolSources(result.sources, numbers.count(result.sources))}</span>
         )}
       </summary>
       <pre>{JSON.stringify(call.arguments, null, 2)}</pre>

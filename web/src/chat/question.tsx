@@ -1,6 +1,7 @@
 // What a person asked, and asking it differently.
 
 import { ActionBarPrimitive, ComposerPrimitive, MessagePrimitive } from "@assistant-ui/react";
+import { useRefocus } from "../ui/focus";
 import { Icon } from "../ui/icons";
 import { useWords } from "../words";
 import { useItem } from "./item";
@@ -25,6 +26,7 @@ export function Question() {
 
 export function EditQuestion() {
   const words = useWords();
+  useRefocus(".composer textarea");
   return (
     <MessagePrimitive.Root className="question">
       <ComposerPrimitive.Root className="question-edit card">

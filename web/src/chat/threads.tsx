@@ -7,11 +7,13 @@ import { api, body } from "../api/client";
 import { names, useThreads } from "../api/queries";
 import type { Thread } from "../api/schema";
 import { address, go } from "../route";
+import { useRefocus } from "../ui/focus";
 import { Icon } from "../ui/icons";
 import { attempt } from "../ui/notices";
 import { Confirm, IconButton, Problem } from "../ui/parts";
 import { useNumbers, useWords } from "../words";
-import { familyOf, heads } from "./family";
+import { familyOf } from "./asking";
+import { heads } from "./family";
 
 export function Threads({ current }: { current?: string }) {
   const words = useWords();
@@ -86,6 +88,7 @@ export function Threads({ current }: { current?: string }) {
 function Line({ thread, here, onDelete }: { thread: Thread; here: boolean; onDelete: () => void }) {
   const words = useWords();
   const numbers = useNumbers();
+  useRefocus(".threads-search input");
   return (
     <li className={here ? "here" : ""}>
       <a href={address(["chat", thread.thread_id])} aria-current={here ? "page" : undefined}>

@@ -32,9 +32,7 @@ export type Turn = {
   readonly run: string;
   readonly status: Status;
   readonly steps: readonly Step[];
-  readonly question?: string;
   readonly sources: readonly Source[];
-  readonly searched: readonly string[];
   readonly plan: readonly PlanStep[];
   readonly citations: readonly Citation[];
   readonly warnings: readonly Warning[];
@@ -49,7 +47,6 @@ export function begun(run: string): Turn {
     status: "running",
     steps: [],
     sources: [],
-    searched: [],
     plan: [],
     citations: [],
     warnings: [],
@@ -123,12 +120,8 @@ export function apply(turn: Turn, told: Told): Turn {
       return change((step) => ({
         calls: step.calls.map((call) => (call.id === value.id ? { ...call, result: value } : call)),
       }));
-    case "question":
-      return { ...turn, question: value?.text };
     case "sources":
       return { ...turn, sources: merged(turn.sources, value) };
-    case "searched":
-      return { ...turn, searched: [...turn.searched, ...value] };
     case "plan":
       return { ...turn, plan: value };
     case "citations":

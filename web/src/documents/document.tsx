@@ -2,28 +2,32 @@
 
 import "./documents.css";
 import { useQueryClient } from "@tanstack/react-query";
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
-import { api, failure, identified } from "../api/client";
+import { Suspense, useEffect, useRef, useState } from "react";
+import { api, failure, identified, reach } from "../api/client";
 import { key } from "../api/key";
 import { names, useDocument } from "../api/queries";
 import type { Document } from "../api/schema";
 import { address, go } from "../route";
+import { Boundary } from "../ui/boundary";
 import { Icon } from "../ui/icons";
 import { attempt } from "../ui/notices";
+import { part } from "../ui/part";
 import { Confirm, Problem, Waiting } from "../ui/parts";
+import { useTitle } from "../ui/title";
 import { useNumbers, useWords } from "../words";
 import { Ledger } from "./ledger";
 import { STATUS_TONES } from "./list";
 import { Loads } from "./loading";
 import { send, watch } from "./loads";
 
-const Reader = lazy(() => import("../reader/reader").then(({ Reader }) => ({ default: Reader })));
+const Reader = part(() => import("../reader/reader").then(({ Reader }) => Reader));
 
 export function DocumentView({ id, query }: { id: string; query: URLSearchParams }) {
   const words = useWords();
   const document = useDocument(id);
   const queries = useQueryClient();
   const page = Number(query.get("page")) || 1;
+  useTitle(document.data?.title ?? words.documents.title);
   const pending = document.data && (document.data.status === "loading" || document.data.pending);
   const source = document.data?.source ?? "";
   useEffect(() => {
@@ -51,9 +55,11 @@ export function DocumentView({ id, query }: { id: string; query: URLSearchParams
         <Ledger pages={document.data.pages} at={page} onChoose={turn} />
         <div className="document-page">
           {document.data.pages.length > 0 ? (
-            <Suspense fallback={<Waiting label={words.loading} />}>
-              <Reader document={id} page={page} onPage={turn} titled={false} />
-            </Suspense>
+            <Boundary>
+              <Suspense fallback={<Waiting label={words.loading} />}>
+                <Reader document={id} page={page} onPage={turn} titled={false} />
+              </Suspense>
+            </Boundary>
           ) : (
             <p className="soft">{words.documents.noPages}</p>
           )}
@@ -65,7 +71,7 @@ export function DocumentView({ id, query }: { id: string; query: URLSearchParams
 
 /** A link carries no key, so what needs one is fetched first. */
 async function openOriginal(id: string) {
-  const response = await fetch(`/documents/${id}/original`, { headers: identified() });
+  const response = await reach(`/documents/${id}/original`, { headers: identified() });
   if (!response.ok) throw await failure(response);
   const url = URL.createObjectURL(await response.blob());
   window.open(url, "_blank", "noopener");

@@ -7,6 +7,7 @@ import { type DocumentFilter, useDocuments } from "../api/queries";
 import { address, go } from "../route";
 import { Icon } from "../ui/icons";
 import { Dialog, Problem } from "../ui/parts";
+import { useTitle } from "../ui/title";
 import { useWords } from "../words";
 import { Figures } from "./figures";
 import { List } from "./list";
@@ -25,6 +26,7 @@ export function Documents({ query }: { query: URLSearchParams }) {
       return value ? [[name, value]] : [];
     }),
   );
+  useTitle(words.documents.title);
   const first = useDocuments(filter);
   const loading = useDocuments({ status: "loading" }, 0, 50);
   const [dropping, setDropping] = useState(false);

@@ -14,7 +14,10 @@ export function Figures({ figures, children }: { figures: DocumentFigures; child
         <dd>
           {numbers.count(figures.documents)}
           {figures.ready < figures.documents && (
-            <span className="soft small"> {words.documents.readyCount(numbers.count(figures.ready))}</span>
+            <span className="soft small">
+              {" "}
+              {words.documents.readyCount(figures.ready, numbers.count(figures.ready))}
+            </span>
           )}
         </dd>
       </div>
@@ -23,7 +26,10 @@ export function Figures({ figures, children }: { figures: DocumentFigures; child
         <dd>
           {numbers.count(figures.pages)}
           {figures.skipped > 0 && (
-            <span className="soft small"> {words.documents.skippedCount(numbers.count(figures.skipped))}</span>
+            <span className="soft small">
+              {" "}
+              {words.documents.skippedCount(figures.skipped, numbers.count(figures.skipped))}
+            </span>
           )}
         </dd>
       </div>

@@ -73,8 +73,8 @@ export function Ledger({ pages, at, onChoose }: LedgerProps) {
                     </span>
                     <span className="soft small">
                       {page.rows
-                        ? words.documents.rows(numbers.count(page.rows))
-                        : words.documents.characters(numbers.count(page.characters))}
+                        ? words.documents.rows(page.rows, numbers.count(page.rows))
+                        : words.documents.characters(page.characters, numbers.count(page.characters))}
                     </span>
                   </button>
                 </li>

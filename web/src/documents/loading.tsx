@@ -1,16 +1,21 @@
 // What is being loaded, file by file and page by page.
 
 import { address } from "../route";
+import { useRefocus } from "../ui/focus";
 import { attempt } from "../ui/notices";
-import { IconButton } from "../ui/parts";
+import { IconButton, wrong } from "../ui/parts";
 import { useNumbers, useWords, type Words } from "../words";
 import { cancel, clear, isOver, type Load, useLoads } from "./loads";
 
 export function Loads() {
-  const words = useWords();
   const loads = useLoads();
-  if (loads.length === 0) return null;
+  return loads.length > 0 && <List loads={loads} />;
+}
+
+function List({ loads }: { loads: readonly Load[] }) {
+  const words = useWords();
   const over = loads.filter(isOver).length;
+  useRefocus("#main");
   return (
     <section className="card loads" aria-label={words.documents.loads}>
       <header className="row">
@@ -48,6 +53,9 @@ function Line({ load }: { load: Load }) {
           )}
         </span>
         <span className={`small ${tone ? `found ${tone}` : "soft"}`}>{inWords(words, numbers.count, load)}</span>
+        {load.again && (
+          <IconButton icon="retry" label={words.documents.againNamed(load.source)} onClick={load.again} />
+        )}
         {!isOver(load) && (
           <IconButton
             icon="close"
@@ -68,9 +76,9 @@ function Line({ load }: { load: Load }) {
           <div style={{ width: `${percent}%` }} />
         </div>
       )}
-      {load.problem && (
+      {load.problem !== undefined && (
         <p className="small found bad" role="alert">
-          {load.problem}
+          {wrong(load.problem, words)}
         </p>
       )}
     </li>

@@ -2,7 +2,7 @@
 
 import type { QueryClient } from "@tanstack/react-query";
 import { useCallback, useSyncExternalStore } from "react";
-import { api, body, Failure, identified } from "../api/client";
+import { api, body, Failure, identified, Unreached } from "../api/client";
 import { follow, type Told } from "../api/events";
 import { keyIsWanted } from "../api/key";
 import { names } from "../api/queries";
@@ -17,7 +17,9 @@ export type Load = {
   readonly page?: number;
   readonly pages?: number;
   readonly chunks?: number;
-  readonly problem?: string;
+  readonly problem?: unknown;
+  /** Sends it again, where sending failed. */
+  readonly again?: () => void;
   /** The document, once the server has taken it. */
   readonly document?: string;
 };
@@ -87,16 +89,25 @@ export function clear() {
   set(loads.filter((load) => !isOver(load)));
 }
 
+// What is not sent yet is gone when the page goes: whoever leaves is asked.
+window.addEventListener("beforeunload", (event) => {
+  if (loads.some((load) => load.state === "sending")) event.preventDefault();
+});
+
 /** Sends files, a few at a time. */
 export function send(queries: QueryClient, files: readonly File[], about: About) {
   for (const file of files) {
     const id = randomName();
+    const begin = () => {
+      change(id, { state: "sending", part: 0, problem: undefined, again: undefined });
+      sendInTurn(() => sendOne(queries, id, file, about, begin));
+    };
     set([...loads, { id, source: file.name, state: "sending", part: 0 }]);
-    sendInTurn(() => sendOne(queries, id, file, about));
+    begin();
   }
 }
 
-async function sendOne(queries: QueryClient, id: string, file: File, about: About) {
+async function sendOne(queries: QueryClient, id: string, file: File, about: About, again: () => void) {
   if (!loads.some((load) => load.id === id && load.state === "sending")) return;
   try {
     const document = await upload(id, file, about);
@@ -104,6 +115,7 @@ async function sendOne(queries: QueryClient, id: string, file: File, about: Abou
     watch(queries, document, file.name, id);
   } catch (error) {
     fail(id, error);
+    change(id, { again });
   }
 }
 
@@ -121,7 +133,7 @@ function upload(id: string, file: File, about: About): Promise<string> {
     request.open("POST", "/documents");
     for (const [name, value] of Object.entries(identified())) request.setRequestHeader(name, value);
     request.upload.onprogress = ({ loaded, total }) => change(id, { part: loaded / total });
-    request.onerror = () => reject(new TypeError("the connection was lost"));
+    request.onerror = () => reject(new Unreached("the connection was lost"));
     request.onabort = () => reject(new DOMException("stopped", "AbortError"));
     request.onloadend = () => sending.delete(id);
     request.onload = () => {
@@ -157,7 +169,7 @@ export async function fetchFrom(queries: QueryClient, url: string, about: About)
 
 function fail(id: string, error: unknown) {
   const stopped = error instanceof DOMException && error.name === "AbortError";
-  change(id, stopped ? { state: "stopped" } : { state: "failed", problem: (error as Error).message });
+  change(id, stopped ? { state: "stopped" } : { state: "failed", problem: error });
 }
 
 /** Follows a document that is being loaded, also one that somebody else sent. */

@@ -1,7 +1,6 @@
 // Draws one page of a PDF: the picture, its text to be selected and read aloud, and boxes over the words that are meant.
 
-import { useQuery } from "@tanstack/react-query";
-import { GlobalWorkerOptions, getDocument, type PDFDocumentProxy, TextLayer } from "pdfjs-dist";
+import { GlobalWorkerOptions, getDocument, type PDFDocumentProxy, PDFWorker, TextLayer } from "pdfjs-dist";
 import worker from "pdfjs-dist/build/pdf.worker.min.mjs?url";
 import { useEffect, useRef, useState } from "react";
 import { identified } from "../api/client";
@@ -14,9 +13,14 @@ GlobalWorkerOptions.workerSrc = worker;
 const BESIDES = "/assets/pdfjs";
 const MOST_PIXELS = 16_000_000;
 
-function open(id: string): Promise<PDFDocumentProxy> {
+/** One for all documents that are opened. */
+let shared: PDFWorker | undefined;
+
+function open(id: string) {
+  shared ??= new PDFWorker();
   return getDocument({
     url: `/documents/${id}/original`,
+    worker: shared,
     httpHeaders: identified(),
     // Only what is looked at is asked for: a schedule has thousands of pages.
     disableAutoFetch: true,
@@ -26,7 +30,28 @@ function open(id: string): Promise<PDFDocumentProxy> {
     standardFontDataUrl: `${BESIDES}/standard_fonts/`,
     wasmUrl: `${BESIDES}/wasm/`,
     iccUrl: `${BESIDES}/iccs/`,
-  }).promise;
+  });
+}
+
+type Opened = { readonly pdf?: PDFDocumentProxy; readonly error?: unknown };
+
+/** A document for as long as it is looked at. */
+function usePdf(id: string): Opened {
+  const [opened, setOpened] = useState<Opened>({});
+  useEffect(() => {
+    let gone = false;
+    const task = open(id);
+    task.promise.then(
+      (pdf) => !gone && setOpened({ pdf }),
+      (error: unknown) => !gone && setOpened({ error }),
+    );
+    return () => {
+      gone = true;
+      setOpened({});
+      void task.destroy();
+    };
+  }, [id]);
+  return opened;
 }
 
 type PdfPageProps = { document: string; page: number; boxes: readonly Box[]; zoom: number };
@@ -34,12 +59,7 @@ type Size = { readonly width: number; readonly height: number };
 
 export function PdfPage({ document: id, page, boxes, zoom }: PdfPageProps) {
   const words = useWords();
-  const pdf = useQuery({
-    queryKey: ["pdf", id],
-    queryFn: () => open(id),
-    staleTime: Number.POSITIVE_INFINITY,
-    structuralSharing: false,
-  });
+  const { pdf, error: unopened } = usePdf(id);
   const frame = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const texts = useRef<HTMLDivElement>(null);
@@ -52,12 +72,12 @@ export function PdfPage({ document: id, page, boxes, zoom }: PdfPageProps) {
 
   useEffect(() => {
     const [picture, layer] = [canvas.current, texts.current];
-    if (!pdf.data || !picture || !layer || room === 0) return;
+    if (!pdf || !picture || !layer || room === 0) return;
     let gone = false;
     let stop = () => {};
     setFailed(undefined);
     const draw = async () => {
-      const opened = await pdf.data.getPage(page);
+      const opened = await pdf.getPage(page);
       const plain = opened.getViewport({ scale: 1 });
       const scale = width / plain.width;
       const viewport = opened.getViewport({ scale });
@@ -91,14 +111,14 @@ export function PdfPage({ document: id, page, boxes, zoom }: PdfPageProps) {
       gone = true;
       stop();
     };
-  }, [pdf.data, page, width, room]);
+  }, [pdf, page, width, room]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is meant comes into sight whenever it changes
   useEffect(() => {
     if (size) first.current?.scrollIntoView({ block: "center", inline: "start" });
   }, [size, page, boxes]);
 
-  const error = pdf.error ?? failed;
+  const error = unopened ?? failed;
   const percent = (value: number, of: number) => `${(100 * value) / of}%`;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard

@@ -3,7 +3,7 @@
 import "./reader.css";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useState } from "react";
-import { failure, identified } from "../api/client";
+import { failure, identified, reach } from "../api/client";
 import { useDocument } from "../api/queries";
 import { address } from "../route";
 import { IconButton, Problem, Waiting } from "../ui/parts";
@@ -40,9 +40,10 @@ export function Reader({
   const words = useWords();
   const document = useDocument(id);
   const kind = useQuery({
-    queryKey: ["kind", id],
+    queryKey: ["kind", id, document.data?.version],
+    enabled: !!document.data,
     queryFn: async () => {
-      const response = await fetch(`/documents/${id}/original`, { method: "HEAD", headers: identified() });
+      const response = await reach(`/documents/${id}/original`, { method: "HEAD", headers: identified() });
       if (!response.ok) throw await failure(response);
       return response.headers.get("content-type") ?? "";
     },
@@ -56,8 +57,10 @@ export function Reader({
   };
   // On a small screen, words that are meant are to be read at once.
   const [zoom, setZoom] = useState(boxes.length > 0 && window.innerWidth < 640 ? 2 : 1);
-  const error = document.error ?? kind.error;
-  if (error) return <Problem error={error} />;
+  // What was read stays when reading it again fails.
+  for (const one of [document, kind]) {
+    if (one.error && one.data === undefined) return <Problem error={one.error} again={() => one.refetch()} />;
+  }
   if (!document.data || kind.data === undefined) return <Waiting label={words.loading} />;
   const { title, pages } = document.data;
   const isPdf = kind.data.startsWith("application/pdf");
@@ -104,7 +107,7 @@ export function Reader({
       {children}
       {replaced && <p className="notice">{words.replaced}</p>}
       {isPdf ? (
-        <PdfPage key={id} document={id} page={at} boxes={marked} zoom={zoom} />
+        <PdfPage key={`${id} ${document.data.version}`} document={id} page={at} boxes={marked} zoom={zoom} />
       ) : (
         <TextPage document={id} page={at} snippet={at === page ? snippet : undefined} />
       )}

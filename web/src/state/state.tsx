@@ -7,6 +7,7 @@ import { Figures } from "../documents/figures";
 import { address } from "../route";
 import { Icon } from "../ui/icons";
 import { Problem, TableFrame, Waiting } from "../ui/parts";
+import { useTitle } from "../ui/title";
 import { useNumbers, useWords, type Words } from "../words";
 import { partWords } from "../words/parts";
 
@@ -16,6 +17,7 @@ export function StateView() {
   const words = useWords();
   const numbers = useNumbers();
   const status = useStatus({ again: true });
+  useTitle(words.state.title);
   return (
     <div className="view">
       <div className="view-inside">

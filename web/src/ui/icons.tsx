@@ -28,7 +28,7 @@ const PATHS = {
   left: <path d="m14 6-6 6 6 6" />,
   right: <path d="m10 6 6 6-6 6" />,
   export: <path d="M12 5v10m-4-4 4 4 4-4M5 19h14" />,
-  more: <path d="M6 12h0M12 12h0M18 12h0" strokeWidth="3" />,
+  key: <path d="M8 19a4 4 0 1 1 0-8 4 4 0 0 1 0 8M11 12l8-8m-4 4 3 3" />,
   warning: <path d="M12 4 2.5 20h19zM12 10v4.500M12 17.200h0" />,
   search: <path d="M15.5 15.5 20 20M10.5 17a6.5 6.5 0 1 1 0-13 6.5 6.5 0 0 1 0 13" />,
   fork: <path d="M7 4v16M7 12c6 0 10-1 10-7M14 7.5 17 4.500l3 3" />,

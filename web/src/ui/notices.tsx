@@ -7,15 +7,16 @@ import { IconButton, Problem } from "./parts";
 let failure: unknown;
 const listeners = new Set<() => void>();
 
-function set(error: unknown) {
+/** Tells what went wrong; undefined takes it back. */
+export function tell(error: unknown) {
   failure = error;
   for (const listener of listeners) listener();
 }
 
 /** Does something, and tells if it fails. */
 export function attempt(doing: Promise<unknown>) {
-  set(undefined);
-  doing.catch(set);
+  tell(undefined);
+  doing.catch(tell);
 }
 
 export function Notices() {
@@ -31,7 +32,7 @@ export function Notices() {
   return (
     <div className="notices card">
       <Problem error={error} />
-      <IconButton icon="close" label={words.close} onClick={() => set(undefined)} />
+      <IconButton icon="close" label={words.close} onClick={() => tell(undefined)} />
     </div>
   );
 }

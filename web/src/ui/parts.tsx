@@ -2,9 +2,10 @@
 
 import * as RadixDialog from "@radix-ui/react-dialog";
 import type { ButtonHTMLAttributes, ReactNode } from "react";
-import { Failure } from "../api/client";
-import { useWords } from "../words";
+import { Failure, Unreached } from "../api/client";
+import { useWords, type Words } from "../words";
 import { Icon, type IconName } from "./icons";
+import { PartMissing } from "./part";
 
 type IconButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & { icon: IconName; label: string };
 
@@ -69,16 +70,21 @@ export function Confirm({ open, onClose, title, about, yes, onYes }: ConfirmProp
   );
 }
 
-/** What went wrong, in words, with what helps to find it in the log. */
+/** What went wrong, in words. */
+export function wrong(error: unknown, words: Words): string {
+  if (error instanceof Unreached) return words.notReached;
+  if (error instanceof PartMissing) return words.partMissing;
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** What went wrong, with what helps to find it in the log. */
 export function Problem({ error, again }: { error: unknown; again?: () => void }) {
   const words = useWords();
-  const told = error instanceof Error ? error.message : String(error);
-  const text = error instanceof TypeError ? words.notReached : told;
   return (
     <div className="notice bad" role="alert">
       <Icon name="warning" />
       <div className="grow">
-        <p>{text}</p>
+        <p>{wrong(error, words)}</p>
         {error instanceof Failure && error.trace && (
           <p>
             {words.trace} <code>{error.trace}</code>

@@ -41,7 +41,8 @@ pub(super) struct Marks {
     pub(super) unknown: BTreeSet<u32>,
 }
 
-/// Reads the marks in an answer and takes out those of sources that there are not.
+/// Reads the marks in an answer, takes out those of sources that there are not, and writes the others in one way: [1]
+/// or [1, 2]. The page of each is in its citation.
 pub(super) fn read(answer: &str, known: &BTreeSet<u32>) -> (String, Marks) {
     let mut marks = Marks { cited: Vec::new(), quoted: Vec::new(), unknown: BTreeSet::new() };
     for line in answer.lines() {
@@ -66,16 +67,11 @@ pub(super) fn read(answer: &str, known: &BTreeSet<u32>) -> (String, Marks) {
         }
     }
     let cleaned = MARK.replace_all(answer, |mark: &Captures<'_>| {
-        let all = cited(mark);
-        if all.iter().all(|one| known.contains(&one.source)) {
-            return mark[0].to_owned();
-        }
-        let left = all.iter().filter(|one| known.contains(&one.source)).map(|one| match one.page {
-            Some(page) => format!("{}, p. {page}", one.source),
-            None => one.source.to_string(),
-        });
-        let left: Vec<String> = left.collect();
-        if left.is_empty() { String::new() } else { format!("[{}]", left.join("; ")) }
+        let mut left: Vec<u32> = cited(mark).into_iter().map(|one| one.source).collect();
+        left.retain(|source| known.contains(source));
+        left.dedup();
+        let left: Vec<String> = left.iter().map(u32::to_string).collect();
+        if left.is_empty() { String::new() } else { format!("[{}]", left.join(", ")) }
     });
     (cleaned.trim_end().to_owned(), marks)
 }
@@ -120,7 +116,7 @@ mod tests {
         let (cleaned, marks) = read(answer, &known);
         assert_eq!(
             cleaned,
-            "The rate is \u{201c}2 percent\u{201d} [1, p. 7]. Modules are free [2]. Both [1,2] [1]."
+            "The rate is \u{201c}2 percent\u{201d} [1]. Modules are free [2]. Both [1, 2] [1]."
         );
         assert_eq!(marks.unknown, [9].into());
         assert_eq!(
@@ -129,9 +125,10 @@ mod tests {
         );
         assert_eq!(marks.quoted, [("2 percent".to_owned(), vec![cite(1, Some(7))])]);
         assert_eq!(without("2 % [1]."), "2 % .");
-        let (_, marks) = read("All say so [1-3], [1, p. 7; 2, p. 9].", &known);
+        let (cleaned, marks) = read("All say so [1-3], [1, p. 7; 2, p. 9], \u{3010}1\u{3011}.", &known);
+        assert_eq!(cleaned, "All say so [1, 2, 3], [1, 2], [1].");
         assert_eq!(marks.cited[..3], [cite(1, None), cite(2, None), cite(3, None)]);
-        assert_eq!(marks.cited[3..], [cite(1, Some(7)), cite(2, Some(9))]);
+        assert_eq!(marks.cited[3..], [cite(1, Some(7)), cite(2, Some(9)), cite(1, None)]);
     }
 
     #[test]

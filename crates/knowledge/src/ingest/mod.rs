@@ -80,6 +80,28 @@ impl Ingestion {
         }
     }
 
+    /// Says in the ledger that a document is about to be loaded over what is known of it: it is listed, and its content
+    /// kept, while it waits for its turn.
+    ///
+    /// # Errors
+    /// Fails when the store cannot be written.
+    pub async fn announce(&self, job: &Job, bytes: u64, known: Option<Document>) -> Result<(), Error> {
+        let version = job.version.clone().unwrap_or_default();
+        let row = match known {
+            None => steps::announced(job, version, bytes),
+            Some(known)
+                if known.status == Status::Ready
+                    && known.pending.is_empty()
+                    && job.unchanged(&known).is_none() =>
+            {
+                Document { pending: version, ..known }
+            }
+            // Something else is on its way, or what is told of it says more.
+            Some(_) => return Ok(()),
+        };
+        self.store.record(&row).await
+    }
+
     /// Leaves everything as it was before a load that was stopped or failed. Says whether it was too late for
     /// that, and the document is loaded. Doing it again does no harm.
     ///
@@ -94,8 +116,8 @@ impl Ingestion {
             let is_mine = content.as_ref().is_none_or(|content| *content == loading);
             // The same content in another way: what is searched does not tell whether it came so far.
             let is_unclear = !is_new && loading == known.version;
-            if is_mine && !loading.is_empty() && !is_unclear {
-                if self.store.held(&id).await?.as_ref() == Some(&loading) {
+            if is_mine && (is_new || !loading.is_empty()) && !is_unclear {
+                if !loading.is_empty() && self.store.held(&id).await?.as_ref() == Some(&loading) {
                     let document = steps::staged(self, &work, steps::LEDGER).await?;
                     if let Some(replaced) = steps::tell(self, document).await? {
                         self.store.forget_original(&id, &replaced).await?;

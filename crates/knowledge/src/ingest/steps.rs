@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use ibid_core::RunId;
 use ibid_core::model::{Caller, Purpose};
 use ibid_graph::{Context, NodeError, Terminal};
 use ibid_reading::page::{Block, Page, shortened};
@@ -11,7 +12,7 @@ use ibid_reading::{Reading, kind_of, whole};
 use serde_json::json;
 
 use super::Ingestion;
-use super::job::{Batch, Change, Cut, Fetched, Loading, Outcome};
+use super::job::{Batch, Change, Cut, Fetched, Job, Loading, Outcome};
 use crate::chunk::{Chunk, chunks};
 use crate::document::{Document, PageRecord, Status};
 use crate::{Error, language};
@@ -320,6 +321,12 @@ fn fetched(loading: &Loading) -> Result<&Fetched, NodeError> {
 /// The version that a document has, unless it is only being loaded: then its content is needed.
 fn settled(known: &Document) -> Option<String> {
     (known.status != Status::Loading).then(|| known.version.clone())
+}
+
+/// A record of a document that nothing has been done for yet.
+pub(super) fn announced(job: &Job, version: String, bytes: u64) -> Document {
+    let fetched = Fetched { version, bytes, kind: ibid_reading::Kind::Text, before: None, began: now() };
+    draft(&Loading::new(job.clone(), RunId::new()), &fetched, Status::Loading)
 }
 
 /// A first record of a document.

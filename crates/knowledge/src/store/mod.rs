@@ -353,7 +353,8 @@ impl Store {
     /// # Errors
     /// Fails when the store cannot be read.
     pub async fn content_of(&self, scope: &Scope, id: &DocumentId) -> Result<Option<Content>, Error> {
-        let Some(document) = self.document(scope, id).await? else { return Ok(None) };
+        let document = self.document(scope, id).await?.filter(|document| !document.version.is_empty());
+        let Some(document) = document else { return Ok(None) };
         let file = self.original(&document.version).await?;
         Ok(Some(Content { document, file }))
     }

@@ -3,7 +3,7 @@
 use ibid_core::evidence::{Index, Question};
 use ibid_core::model::{Caller, Embedder, Purpose};
 use ibid_core::{RunId, Tenant};
-use ibid_knowledge::{ChunkSize, Outcome, Status, Underway, Upkeep};
+use ibid_knowledge::{ChunkSize, Job, Outcome, Status, Underway, Upkeep};
 
 use crate::stage::{Where, Words, everybody, find, ingestion, job, load, sample, search};
 
@@ -191,6 +191,48 @@ async fn an_abandoned_load_leaves_what_was_there() {
     first.version = Some(ingestion.keep(b"Another content that was never read.").await.unwrap());
     assert!(!ingestion.abandon(&first, RunId::new()).await.unwrap());
     assert_eq!(store.content(&everybody()).await.unwrap(), before);
+    assert!(store.fsck(false, &Underway::default()).await.unwrap().is_clean());
+}
+
+#[tokio::test]
+async fn what_waits_to_be_loaded_is_listed_and_leaves_nothing_when_it_is_stopped() {
+    let place = Where::folder();
+    let store = place.open().await;
+    let ingestion = ingestion(&store);
+    let scope = everybody();
+    let announce = async |job: &Job| {
+        let known = ingestion.permit(&scope, job).await.unwrap();
+        ingestion.announce(job, 9, known).await.unwrap();
+        store.documents(&scope).await.unwrap().into_iter().next()
+    };
+    let text = b"Importers keep their records of entry for five years after the goods came in.";
+
+    // A file and an address that nobody knows yet: they are listed, and gone when they are stopped.
+    let mut file = job("rules", "first.txt");
+    let address = file.clone();
+    file.version = Some(ingestion.keep(text).await.unwrap());
+    for waiting in [&file, &address] {
+        let listed = announce(waiting).await.unwrap();
+        assert_eq!(
+            (listed.status, listed.version),
+            (Status::Loading, waiting.version.clone().unwrap_or_default())
+        );
+        assert!(!ingestion.abandon(waiting, RunId::new()).await.unwrap());
+        assert_eq!(store.documents(&scope).await.unwrap(), []);
+        assert!(store.fsck(false, &Underway::default()).await.unwrap().is_clean());
+    }
+
+    // What is searched stays so while another content waits, and needs no other if it is the same.
+    announce(&file).await;
+    assert_eq!(load(&ingestion, file.clone(), text).await.outcome, Outcome::Loaded);
+    let before = store.content(&scope).await.unwrap();
+    assert_eq!(announce(&file).await.unwrap().pending, "");
+    file.version =
+        Some(ingestion.keep(b"Records of entry are kept for six years from now on.").await.unwrap());
+    let listed = announce(&file).await.unwrap();
+    assert_eq!((listed.status, Some(listed.pending)), (Status::Ready, file.version.clone()));
+    assert!(!ingestion.abandon(&file, RunId::new()).await.unwrap());
+    assert_eq!(store.content(&scope).await.unwrap(), before);
     assert!(store.fsck(false, &Underway::default()).await.unwrap().is_clean());
 }
 

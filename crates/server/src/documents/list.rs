@@ -94,7 +94,8 @@ pub(super) async fn list(
     let wanted = |document: &&Document<Tally>| {
         fits("corpus", document.corpus.as_str())
             && fits("type", &document.kind)
-            && fits("status", document.status.name())
+            && (fits("status", document.status.name())
+                || fits("status", Status::Loading.name()) && !document.pending.is_empty())
             && named.as_ref().is_none_or(|named| {
                 document.title.to_lowercase().contains(named)
                     || document.source.to_lowercase().contains(named)

@@ -153,9 +153,14 @@ async fn original(
     let mut response = served.map_err(|error| Problem::internal(&error))?.map(Body::new);
     let headers = response.headers_mut();
     // HTML and the like are for reading, so they come as plain text.
-    let kind = if is_pdf(&content).await { "application/pdf" } else { "text/plain; charset=utf-8" };
+    let (kind, policy) = if is_pdf(&content).await {
+        // Browsers show a PDF with parts of their own, which a stricter policy would keep out.
+        ("application/pdf", "frame-ancestors 'none'")
+    } else {
+        ("text/plain; charset=utf-8", "sandbox; default-src 'none'; frame-ancestors 'none'")
+    };
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
     headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("inline"));
     // A document may be replaced at any time, and is for those who may see it.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));

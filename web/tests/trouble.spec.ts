@@ -1,0 +1,117 @@
+// What a day brings: leaving in the middle, a server that was updated or refuses, and more files than can be read at once.
+
+import { readFileSync } from "node:fs";
+import { answered, ask, expect, say, test } from "./fixture";
+import { CHAPTER, hasChapter } from "./stage";
+
+test("what is being written is there again after looking elsewhere", async ({ page }) => {
+  await page.goto("/#/chat");
+  const box = page.getByRole("textbox", { name: "Your question" });
+  await box.fill("What about lamps that");
+  await page.getByRole("link", { name: "Documents" }).click();
+  await expect(page).toHaveTitle("Documents · ibid");
+  await page.getByRole("link", { name: "Chat" }).click();
+  await expect(box).toHaveValue("What about lamps that");
+  await page.reload();
+  await expect(box).toHaveValue("What about lamps that");
+  await ask(page, "What is the rate for halogen lamps?");
+  await answered(page);
+  await expect(page).toHaveTitle("What is the rate for halogen lamps? · ibid");
+  await expect(box).toHaveValue("");
+});
+
+test("a question that cannot be asked differently leaves no other version, and is not lost", async ({ page }) => {
+  await ask(page, "What is the rate for neon lamps?");
+  await answered(page);
+  const place = page.url();
+  const lines = await page.locator(".threads li").count();
+  const refusal = { status: 503, json: { status: 503, detail: "it is busy" } };
+  await page.route("**/threads/*/runs", (route) =>
+    route.request().method() === "POST" ? route.fulfill(refusal) : route.fallback(),
+  );
+  await page.getByRole("button", { name: "Edit" }).click();
+  await page.getByRole("textbox", { name: "Edit" }).fill("What is the rate for argon lamps?");
+  await page.locator(".question-edit").getByRole("button", { name: "Ask" }).click();
+  await expect(page.getByText("it is busy")).toBeVisible();
+  await expect(page.getByRole("textbox", { name: "Your question" })).toHaveValue("What is the rate for argon lamps?");
+  await page.unroute("**/threads/*/runs");
+  await page.reload();
+  await expect(page).toHaveURL(place);
+  await expect(page.locator(".question-text")).toHaveText(["What is the rate for neon lamps?"]);
+  await expect(page.getByText(/^\d of \d$/)).toHaveCount(0);
+  await expect(page.locator(".threads li")).toHaveCount(lines);
+});
+
+test("a part of the page that is missing takes nothing else along, and comes when the page is loaded anew", async ({
+  page,
+}) => {
+  await page.route("**/assets/reader-*.js", (route) => route.abort());
+  await ask(page, "What is the rate for sodium lamps?");
+  await answered(page);
+  await page.getByRole("button", { name: /^Source 1: / }).click();
+  const panel = page.getByRole("complementary", { name: "What is open beside the conversation" });
+  await expect(panel).toContainText("A part of this page could not be fetched");
+  await expect(page.getByText("their general rate is 2%")).toBeVisible();
+  await page.unroute("**/assets/reader-*.js");
+  await panel.getByRole("button", { name: "Try again" }).click();
+  await expect(page.locator(".box").first()).toBeVisible();
+});
+
+test("a number can be opened while the answer is being written, and after it was stopped", async ({ page }) => {
+  await ask(page, "Tell me, pointing at the lamps.");
+  const number = page.locator(".prose").getByRole("button", { name: /^Source 1: / });
+  await number.hover();
+  await expect(page.locator(".cite-card")).toBeVisible();
+  await number.click();
+  await expect(page.locator(".pdf-page[data-page]")).toBeVisible();
+  await expect(page.getByText("word159")).toHaveCount(0);
+  await page.getByRole("button", { name: "Stop" }).click();
+  await expect(page.getByText("stopped before its end")).toBeVisible();
+  await expect(page.getByRole("textbox", { name: "Your question" })).toBeFocused();
+  await page.getByRole("button", { name: "Close" }).click();
+  await number.click();
+  await expect(page.locator(".pdf-page[data-page]")).toBeVisible();
+});
+
+test("a conversation that nobody looks at is seen to end", async ({ page }) => {
+  await ask(page, "Tell me slowly, aside.");
+  const line = page.locator(".threads li", { hasText: "Tell me slowly, aside." });
+  await expect(line.getByRole("img", { name: "working" })).toBeVisible();
+  await page.getByRole("link", { name: "New conversation" }).click();
+  await say(page, "…");
+  await expect(line.getByRole("img", { name: "working" })).toBeHidden({ timeout: 30_000 });
+});
+
+test("files that wait for their turn are listed after a reload, and can be cancelled", async ({ page }) => {
+  test.skip(!hasChapter, "it needs documents that take a while");
+  const names = ["one.pdf", "two.pdf", "three.pdf", "four.pdf"];
+  const files = names.map((name) => ({
+    name,
+    mimeType: "application/pdf",
+    buffer: Buffer.concat([readFileSync(CHAPTER), Buffer.from(`\n%version ${name}\n`)]),
+  }));
+  await page.goto("/#/documents");
+  await page.getByTestId("files").setInputFiles(files);
+  const loads = page.getByRole("region", { name: "Loading" });
+  await expect(loads.getByText("sending")).toHaveCount(0);
+  await page.reload();
+  for (const name of names.toReversed()) await loads.getByRole("button", { name: `Cancel ${name}` }).click();
+  await expect(loads.getByText("cancelled")).toHaveCount(4, { timeout: 30_000 });
+  for (const name of names) await expect(page.getByRole("link", { name })).toHaveCount(0);
+});
+
+test("what could not be sent is sent again", async ({ page }) => {
+  await page.route("**/documents", (route) =>
+    route.request().method() === "POST" ? route.abort() : route.fallback(),
+  );
+  await page.goto("/#/documents");
+  const text = "The depot opens at six and closes at ten. ".repeat(8);
+  await page
+    .getByTestId("files")
+    .setInputFiles([{ name: "depot.md", mimeType: "text/markdown", buffer: Buffer.from(`# Depot\n\n${text}`) }]);
+  const loads = page.getByRole("region", { name: "Loading" });
+  await expect(loads.getByText("The server cannot be reached. Is it running?")).toBeVisible();
+  await page.unroute("**/documents");
+  await loads.getByRole("button", { name: "Send depot.md again" }).click();
+  await expect(loads.getByText("ready")).toBeVisible();
+});
