@@ -6,6 +6,7 @@ import { useEffect, useState } from "react";
 import { reach } from "./api/client";
 import { keep, key, keyIsWanted, useKeyIsWanted } from "./api/key";
 import { Chat } from "./chat/chat";
+import { forgetDrafts } from "./chat/draft";
 import { Threads } from "./chat/threads";
 import { DocumentView } from "./documents/document";
 import { Documents } from "./documents/documents";
@@ -131,7 +132,9 @@ function AskForKey() {
   /** Up to which wish it was put off. */
   const [later, setLater] = useState(0);
   const use = (key: string | null) => {
+    setLater(wanted);
     keep(key);
+    forgetDrafts();
     location.reload();
   };
   return (

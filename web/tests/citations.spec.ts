@@ -93,14 +93,20 @@ test("what no source bears out is marked in the answer, where it stands", async 
 });
 
 test("a value is doubted only where it stands by itself", () => {
-  const text = { type: "text" as const, value: "It is 25%, or 5%, and 1.5% at times." };
+  const text = { type: "text" as const, value: "It is 25%, or 5%, and 1.5% at times; lamps of 12W." };
   const paragraph = { type: "paragraph" as const, children: [text] };
-  marks([{ words: "5%", why: "it is in no source" }])({ type: "root", children: [paragraph] });
+  const why = "it is in no source";
+  marks([
+    { words: "5%", why },
+    { words: "12", why },
+  ])({ type: "root", children: [paragraph] });
   const parts: readonly object[] = paragraph.children;
   expect(parts).toMatchObject([
     { type: "text", value: "It is 25%, or " },
     { data: { hName: "mark" }, children: [{ value: "5%" }] },
-    { type: "text", value: ", and 1.5% at times." },
+    { type: "text", value: ", and 1.5% at times; lamps of " },
+    { data: { hName: "mark" }, children: [{ value: "12" }] },
+    { type: "text", value: "W." },
   ]);
 });
 

@@ -68,6 +68,7 @@ function reply(asked: Asked): Reply {
   if (asked.tools) return { text: "ready" };
   if (last.includes("pointing")) return { text: POINTING + LONG, every: 60 };
   if (last.includes("slowly")) return { text: LONG, every: 60 };
+  if (last.includes("aside")) return { text: LONG, every: 20 };
   if (last.includes("hostile")) return { text: HOSTILE, every: 2 };
   return { text: LED, every: 5 };
 }

@@ -37,6 +37,7 @@ test("a server with keys asks for one, and keeps it in the browser", async ({ br
   await page.getByRole("button", { name: "Key" }).click();
   await page.getByRole("button", { name: "Forget the key of this browser" }).click();
   await expect(box).toBeVisible();
+  await page.waitForLoadState("networkidle");
   await page.keyboard.press("Escape");
   await expect(box).toBeHidden();
   await page.getByRole("button", { name: "Try again" }).first().click();

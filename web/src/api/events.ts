@@ -103,6 +103,7 @@ function inSight(signal: AbortSignal): Promise<void> {
     const look = () => {
       if (document.hidden && !signal.aborted) return;
       document.removeEventListener("visibilitychange", look);
+      signal.removeEventListener("abort", look);
       resolve();
     };
     document.addEventListener("visibilitychange", look);

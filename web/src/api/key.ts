@@ -4,7 +4,7 @@ import { useSyncExternalStore } from "react";
 
 const PLACE = "ibid.key";
 const listeners = new Set<() => void>();
-/** How often one was wanted since the last was given. */
+/** How often one was wanted. */
 let wanted = 0;
 
 function tell() {
@@ -19,7 +19,6 @@ export function key(): string | null {
 export function keep(text: string | null) {
   if (text) localStorage.setItem(PLACE, text);
   else localStorage.removeItem(PLACE);
-  wanted = 0;
   tell();
 }
 
@@ -29,6 +28,7 @@ export function keyIsWanted() {
   tell();
 }
 
+/** How often the server wanted a key. */
 export function useKeyIsWanted(): number {
   return useSyncExternalStore(
     (listener) => {

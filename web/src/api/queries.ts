@@ -55,7 +55,7 @@ export function useThreads(title: string) {
     placeholderData: keepPreviousData,
     // Those that nobody looks at end too.
     refetchInterval: ({ state }) =>
-      state.data?.pages.flat().some(({ status }) => status === "busy") ? AGAIN : false,
+      state.status !== "error" && state.data?.pages.flat().some(({ status }) => status === "busy") ? AGAIN : false,
   });
 }
 

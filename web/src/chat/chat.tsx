@@ -3,20 +3,20 @@
 import "./chat.css";
 import { AssistantRuntimeProvider, type ThreadMessageLike, useExternalStoreRuntime } from "@assistant-ui/react";
 import { useQueryClient } from "@tanstack/react-query";
-import { useCallback, useEffect, useMemo, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { names, useAssistants, useFamily, useRuns, useThread } from "../api/queries";
 import type { Assistant, Thread } from "../api/schema";
 import { address, go } from "../route";
 import { useRefocus } from "../ui/focus";
 import { useMedia } from "../ui/media";
-import { attempt } from "../ui/notices";
+import { attempt, tell } from "../ui/notices";
 import { IconButton, Problem, Waiting } from "../ui/parts";
 import { useTitle } from "../ui/title";
 import { useNumbers, useWords, type Words } from "../words";
 import { answer, ask, askInstead, familyOf, notes, stop, type Way } from "./asking";
 import { Composer } from "./composer";
 import { ConversationContext } from "./context";
-import { useDraft } from "./draft";
+import { giveBack, useDraft } from "./draft";
 import { saveConversation } from "./export";
 import { type Followed, useTurn } from "./follow";
 import { type Item, items, withTurn } from "./items";
@@ -102,6 +102,13 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
     return [...list, ...waits];
   }, [said, followed, pending]);
 
+  const gone = useRef(false);
+  useEffect(() => {
+    gone.current = false;
+    return () => {
+      gone.current = true;
+    };
+  }, []);
   const trying = useCallback(async (text: string, doing: () => Promise<void>) => {
     setFailure(undefined);
     setPending(text);
@@ -109,7 +116,9 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
       await doing();
       return true;
     } catch (error) {
-      setFailure(error);
+      // Whoever has gone elsewhere is told there.
+      if (gone.current) tell(error);
+      else setFailure(error);
       return false;
     } finally {
       setPending(undefined);
@@ -134,12 +143,12 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
           ? await trying(text, () => answer(queries, id, working, way.assistant, text))
           : await say(text);
       // What could not be said is not lost.
-      if (!said) runtime.thread.composer.setText(text);
+      if (!said) giveBack(runtime, id, text);
     },
     onEdit: async (message) => {
       const edited = shown.find((item) => item.id === message.sourceId);
       const text = textOf(message.content);
-      if (edited && !(await sayInstead(edited.position, text))) runtime.thread.composer.setText(text);
+      if (edited && !(await sayInstead(edited.position, text))) giveBack(runtime, id, text);
     },
     onReload: async (parent) => {
       const question = shown.find((item) => item.id === parent);

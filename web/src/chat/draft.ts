@@ -3,7 +3,8 @@
 import type { AssistantRuntime } from "@assistant-ui/react";
 import { useEffect } from "react";
 
-const place = (thread: string | undefined) => `ibid.draft.${thread ?? "new"}`;
+const DRAFTS = "ibid.draft.";
+const place = (thread: string | undefined) => `${DRAFTS}${thread ?? "new"}`;
 
 function keep(thread: string | undefined, text: string) {
   if (text) sessionStorage.setItem(place(thread), text);
@@ -16,6 +17,22 @@ export function moveDraft(from: string | undefined, to: string) {
   if (!text) return;
   keep(to, text);
   keep(from, "");
+}
+
+/** What could not be sent is there again, behind what was written meanwhile. */
+export function giveBack(runtime: AssistantRuntime, thread: string | undefined, text: string) {
+  const kept = sessionStorage.getItem(place(thread));
+  const whole = kept ? `${kept}\n\n${text}` : text;
+  // Whoever has gone elsewhere finds it when coming back.
+  keep(thread, whole);
+  runtime.thread.composer.setText(whole);
+}
+
+/** What was written under one key is nothing for the next. */
+export function forgetDrafts() {
+  for (const name of Object.keys(sessionStorage).filter((name) => name.startsWith(DRAFTS))) {
+    sessionStorage.removeItem(name);
+  }
 }
 
 /** Keeps what is being written in a conversation. */

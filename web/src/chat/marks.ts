@@ -40,10 +40,12 @@ function split(text: Text, doubts: readonly Doubt[]): PhrasingContent[] {
   return text.value ? [text] : [];
 }
 
-/** Words that stand by themselves: 5% is no part of 25%, nor 1.5 of 1.50. */
+/** Words that stand by themselves: 5% is no part of 25%, nor 1.5 of 1.50; but 12 is what 12W says. */
 function whole(words: string): RegExp {
   const literal = words.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
-  return new RegExp(`(?<![\\p{L}\\p{N}]|\\p{N}[.,])${literal}(?![\\p{L}\\p{N}]|[.,]\\p{N})`, "u");
+  const before = /^\p{L}/u.test(words) ? "[\\p{L}\\p{N}]" : "\\p{N}|\\p{N}[.,]";
+  const after = /\p{L}$/u.test(words) ? "[\\p{L}\\p{N}]" : "\\p{N}|[.,]\\p{N}";
+  return new RegExp(`(?<!${before})${literal}(?!${after})`, "u");
 }
 
 function plain(value: string): Text {

@@ -35,11 +35,11 @@ export type About = {
 };
 
 /** A browser has six connections to a server, and the page needs some for itself: two files are sent at once, two loads are followed. */
-const sendInTurn = turns(2);
-const followInTurn = turns(2);
+const sending = turns(2);
+const following = turns(2);
 
 /** Does things in their order, so many at once. */
-function turns(most: number): (doing: () => Promise<void>) => void {
+function turns(most: number) {
   const waiting: (() => Promise<void>)[] = [];
   let busy = 0;
   const next = () => {
@@ -51,9 +51,13 @@ function turns(most: number): (doing: () => Promise<void>) => void {
       next();
     });
   };
-  return (doing) => {
-    waiting.push(doing);
-    next();
+  return {
+    add: (doing: () => Promise<void>) => {
+      waiting.push(doing);
+      next();
+    },
+    /** Whether something waits for its turn. */
+    crowded: () => waiting.length > 0,
   };
 }
 
@@ -61,7 +65,7 @@ let loads: readonly Load[] = [];
 const listeners = new Set<() => void>();
 /** Which line a document that is followed has. */
 const lines = new Map<string, string>();
-const sending = new Map<string, XMLHttpRequest>();
+const requests = new Map<string, XMLHttpRequest>();
 
 function set(next: readonly Load[]) {
   loads = next;
@@ -100,7 +104,7 @@ export function send(queries: QueryClient, files: readonly File[], about: About)
     const id = randomName();
     const begin = () => {
       change(id, { state: "sending", part: 0, problem: undefined, again: undefined });
-      sendInTurn(() => sendOne(queries, id, file, about, begin));
+      sending.add(() => sendOne(queries, id, file, about, begin));
     };
     set([...loads, { id, source: file.name, state: "sending", part: 0 }]);
     begin();
@@ -129,13 +133,13 @@ function upload(id: string, file: File, about: About): Promise<string> {
     }
     form.append("file", file, file.name);
     const request = new XMLHttpRequest();
-    sending.set(id, request);
+    requests.set(id, request);
     request.open("POST", "/documents");
     for (const [name, value] of Object.entries(identified())) request.setRequestHeader(name, value);
     request.upload.onprogress = ({ loaded, total }) => change(id, { part: loaded / total });
     request.onerror = () => reject(new Unreached("the connection was lost"));
     request.onabort = () => reject(new DOMException("stopped", "AbortError"));
-    request.onloadend = () => sending.delete(id);
+    request.onloadend = () => requests.delete(id);
     request.onload = () => {
       if (request.status === 401) keyIsWanted();
       try {
@@ -185,21 +189,37 @@ export function watch(queries: QueryClient, document: string, source: string, id
   lines.set(document, id);
   if (!loads.some((load) => load.id === id)) set([...loads, { id, source, state: "waiting", document }]);
   void queries.invalidateQueries({ queryKey: names.documents });
-  followInTurn(() => followOne(queries, document));
+  following.add(() => followOne(queries, document));
 }
 
-async function followOne(queries: QueryClient, document: string) {
+/** One that says nothing for so long makes room for others: perhaps it only waits. */
+const QUIET = 3_000;
+
+async function followOne(queries: QueryClient, document: string): Promise<void> {
   const line = () => lines.get(document) ?? document;
+  const left = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const listen = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => (following.crowded() ? left.abort() : listen()), QUIET);
+  };
+  listen();
   try {
     await follow({
       address: `/documents/${document}/events`,
-      hear: (told) => change(line(), heard(told)),
+      hear: (told) => {
+        listen();
+        change(line(), heard(told));
+      },
       ends: (told) => told.name === "end",
-      signal: new AbortController().signal,
+      signal: left.signal,
     });
   } catch (error) {
     fail(line(), error);
+  } finally {
+    clearTimeout(timer);
   }
+  if (left.signal.aborted) return following.add(() => followOne(queries, document));
   lines.delete(document);
   void queries.invalidateQueries({ queryKey: names.documents });
   void queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[1] === document });
@@ -229,7 +249,7 @@ function heard({ name, data }: Told): Partial<Load> {
 
 /** Stops sending or loading. What was there before stays. */
 export async function cancel(load: Load) {
-  const request = sending.get(load.id);
+  const request = requests.get(load.id);
   if (request) request.abort();
   else if (load.document) await stop(load.document);
   else change(load.id, { state: "stopped" });

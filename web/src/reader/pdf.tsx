@@ -35,9 +35,11 @@ function open(id: string) {
 
 type Opened = { readonly pdf?: PDFDocumentProxy; readonly error?: unknown };
 
-/** A document for as long as it is looked at. */
-function usePdf(id: string): Opened {
+/** A document for as long as it is looked at, and trying again to open it. */
+function usePdf(id: string): [Opened, () => void] {
   const [opened, setOpened] = useState<Opened>({});
+  const [tries, setTries] = useState(0);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each try opens it anew
   useEffect(() => {
     let gone = false;
     const task = open(id);
@@ -50,8 +52,8 @@ function usePdf(id: string): Opened {
       setOpened({});
       void task.destroy();
     };
-  }, [id]);
-  return opened;
+  }, [id, tries]);
+  return [opened, () => setTries(tries + 1)];
 }
 
 type PdfPageProps = { document: string; page: number; boxes: readonly Box[]; zoom: number };
@@ -59,7 +61,7 @@ type Size = { readonly width: number; readonly height: number };
 
 export function PdfPage({ document: id, page, boxes, zoom }: PdfPageProps) {
   const words = useWords();
-  const { pdf, error: unopened } = usePdf(id);
+  const [{ pdf, error: unopened }, again] = usePdf(id);
   const frame = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const texts = useRef<HTMLDivElement>(null);
@@ -123,7 +125,7 @@ export function PdfPage({ document: id, page, boxes, zoom }: PdfPageProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard
     <section className="pdf" ref={frame} tabIndex={0} aria-label={words.page(page)}>
-      {error !== undefined && error !== null && <Problem error={error} />}
+      {error !== undefined && error !== null && <Problem error={error} again={again} />}
       {!size && !error && <Waiting label={words.loading} />}
       <div
         className="pdf-page"

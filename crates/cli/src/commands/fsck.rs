@@ -4,10 +4,11 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use ibid_core::Scope;
 use ibid_engine::{EngineFile, MessageWindow};
 use ibid_knowledge::{Job, Underway};
 
-use super::{counted, runtime, scope};
+use super::{counted, runtime};
 use crate::config::Config;
 use crate::library;
 
@@ -59,9 +60,9 @@ pub(super) fn run(config: &Config, repair: bool) -> anyhow::Result<ExitCode> {
 /// What is being loaded, or was interrupted and will go on.
 fn underway(file: &EngineFile) -> anyhow::Result<Underway> {
     let mut underway = Underway::default();
-    for thread in file.unfinished(&scope())? {
+    for (tenant, thread) in file.unfinished()? {
         let window = MessageWindow { before: None, limit: MOST_JOBS };
-        for said in file.thread(&scope(), thread, window)?.messages {
+        for said in file.thread(&Scope::of(tenant), thread, window)?.messages {
             if let Ok(job) = serde_json::from_str::<Job>(&said.message.text) {
                 underway.documents.insert(job.document());
                 underway.contents.extend(job.version);

@@ -233,6 +233,10 @@ impl Loader<'_> {
         if run.is_none()
             && let Some(unchanged) = known.and_then(|known| job.unchanged(&known))
         {
+            // It is there, unless the store was damaged.
+            if let Some(bytes) = &bytes {
+                self.ingestion.keep(bytes).await?;
+            }
             return Ok(unchanged);
         }
         if (self.begun.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(BETWEEN_UPKEEP) {

@@ -10,7 +10,7 @@ use ibid_assistants::Definition;
 use ibid_core::tool::Tool;
 use ibid_core::{Corpus, Scope};
 use ibid_egress::{Egress, Host, Limits, Rules};
-use ibid_engine::{Assistant, LocalEngine, LocalSettings};
+use ibid_engine::{Assistant, EngineFile, LocalEngine, LocalSettings};
 use ibid_server::{Access, Claims, Issuer, Key, Offer, Parts};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -93,7 +93,9 @@ async fn loads(config: &Config, library: &Library<'_>, lineup: &Lineup) -> anyho
     let ingestion = library.ingestion(named.map(|document| document.url.as_str()))?;
     let program = [(PROGRAM.to_owned(), Assistant::new(ingestion.program()?))].into_iter().collect();
     let settings = LocalSettings { at_once: Some(config.ingest.at_once), ..config.engine_settings() };
-    let engine = LocalEngine::open(&config.ingestion_file(), program, settings)
+    let file = config.ingestion_file();
+    let left = if file.is_file() { EngineFile::at(&file).unfinished()? } else { Vec::new() };
+    let engine = LocalEngine::open(&file, program, settings)
         .await
         .context("documents cannot be loaded durably, so nothing is served")?;
     let ingest = config.ingest.clone();
@@ -114,6 +116,7 @@ async fn loads(config: &Config, library: &Library<'_>, lineup: &Lineup) -> anyho
         largest: config.ingest.largest_mb << 20,
         upkeep: Arc::default(),
     };
+    library.take_up(left).await?;
     Ok(Loads { library, engine })
 }
 

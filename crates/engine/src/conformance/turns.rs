@@ -100,6 +100,7 @@ async fn a_stop_returns_at_once_and_keeps_the_partial_answer(subject: &dyn Subje
     }
     took.sort();
     assert!(took[2] < Duration::from_millis(50), "a stop must return within 50 ms, they took {took:?}");
+    assert!(took[4] < Duration::from_secs(1), "no stop waits for what is stopped, they took {took:?}");
 }
 
 /// How long it took until the stop of a turn that has begun to speak returned.

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ibid_core::{Scope, ThreadId};
+use ibid_core::{Scope, Tenant, ThreadId};
 
 use crate::error::Error;
 use crate::nouns::{MessageWindow, Run, Said, Thread, ThreadPage};
@@ -104,12 +104,12 @@ impl EngineFile {
         found.ok_or(Error::UnknownThread(thread))
     }
 
-    /// The threads that have a turn which has not ended.
+    /// The threads that have a turn which has not ended, and whose they are.
     ///
     /// # Errors
     /// Fails if the file cannot be read.
-    pub fn unfinished(&self, scope: &Scope) -> Result<Vec<ThreadId>, Error> {
-        Ok(self.readers.read_here(|connection| store::unfinished_threads(connection, scope))?)
+    pub fn unfinished(&self) -> Result<Vec<(Tenant, ThreadId)>, Error> {
+        Ok(self.readers.read_here(store::unfinished_threads)?)
     }
 
     /// Keeps every engine out of the file for as long as this is held.

@@ -1,6 +1,6 @@
 //! Threads and their messages.
 
-use ibid_core::{Message, RunId, Scope, ThreadId};
+use ibid_core::{Message, RunId, Scope, Tenant, ThreadId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::file::StoreError;
@@ -100,16 +100,16 @@ pub(crate) fn touch_thread(connection: &Connection, thread: i64, title: &str) ->
     Ok(())
 }
 
-/// Threads of the scope with a run that has not ended.
-pub(crate) fn unfinished_threads(
-    connection: &Connection,
-    scope: &Scope,
-) -> Result<Vec<ThreadId>, StoreError> {
-    let sql = "SELECT id FROM threads WHERE tenant = ?1 AND key IN
-         (SELECT thread FROM runs WHERE ended_ms IS NULL)";
+/// Threads with a run that has not ended, and whose they are.
+pub(crate) fn unfinished_threads(connection: &Connection) -> Result<Vec<(Tenant, ThreadId)>, StoreError> {
+    let sql = "SELECT tenant, id FROM threads WHERE key IN (SELECT thread FROM runs WHERE ended_ms IS NULL)";
     let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map([scope.tenant().as_str()], |row| row.get(0).map(ThreadId::from_bytes))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
+    rows.map(|row| {
+        let (tenant, id) = row?;
+        Ok((tenant.parse().map_err(StoreError::damaged)?, ThreadId::from_bytes(id)))
+    })
+    .collect()
 }
 
 const WINDOW_SQL: &str = "SELECT position, body, (SELECT id FROM runs WHERE runs.key = messages.run)

@@ -80,26 +80,44 @@ impl Ingestion {
         }
     }
 
-    /// Says in the ledger that a document is about to be loaded over what is known of it: it is listed, and its content
-    /// kept, while it waits for its turn.
+    /// Says in the ledger that a document is about to be loaded: it is listed, and its content kept, while it waits for
+    /// its turn.
     ///
     /// # Errors
     /// Fails when the store cannot be written.
-    pub async fn announce(&self, job: &Job, bytes: u64, known: Option<Document>) -> Result<(), Error> {
+    pub async fn announce(&self, job: &Job, bytes: u64) -> Result<(), Error> {
         let version = job.version.clone().unwrap_or_default();
-        let row = match known {
+        let row = match self.store.row(&job.document()).await? {
             None => steps::announced(job, version, bytes),
             Some(known)
-                if known.status == Status::Ready
+                if known.status != Status::Loading
                     && known.pending.is_empty()
-                    && job.unchanged(&known).is_none() =>
+                    && !version.is_empty()
+                    && known.version != version =>
             {
                 Document { pending: version, ..known }
             }
-            // Something else is on its way, or what is told of it says more.
+            // Something else is on its way, or there is nothing to keep that is not kept already.
             Some(_) => return Ok(()),
         };
         self.store.record(&row).await
+    }
+
+    /// Leaves nothing of a load that was stopped or failed while others of the same document go on: what the ledger says
+    /// is theirs.
+    ///
+    /// # Errors
+    /// Fails when the store cannot be written.
+    pub async fn withdraw(&self, job: &Job, run: RunId, others: &[Job]) -> Result<(), Error> {
+        self.store.unstage(&work_of(job, run)).await?;
+        match &job.version {
+            Some(content)
+                if others.iter().all(|other| other.version.is_some() && other.version != job.version) =>
+            {
+                self.store.forget_original(&job.document(), content).await
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Leaves everything as it was before a load that was stopped or failed. Says whether it was too late for

@@ -36,21 +36,17 @@ pub(crate) fn fetch(ingestion: Ingestion, loading: Arc<Loading>, context: Contex
     Box::pin(async move {
         let began = now();
         let job = &loading.job;
-        let version = match &job.version {
-            Some(version) => version.clone(),
-            None => {
-                context.status(format!("fetching {}", job.source));
-                let download = ingestion.download.as_ref().ok_or_else(|| {
-                    Error::Document(format!(
-                        "{} cannot be fetched: no host is allowed in `ingest.hosts`",
-                        job.source
-                    ))
-                })?;
-                let fetched = context.cancel().run_until_cancelled(download.fetch(&job.source)).await;
-                match fetched {
-                    None => return Ok(ended(Outcome::Stopped, began)),
-                    Some(bytes) => ingestion.keep(&bytes?).await?,
+        let version = match brought(&ingestion, job, &context).await {
+            Ok(Some(version)) => version,
+            Ok(None) => {
+                ingestion.abandon(job, loading.run).await?;
+                return Ok(ended(Outcome::Stopped, began));
+            }
+            Err(error) => {
+                if !error.may_pass() {
+                    ingestion.abandon(job, loading.run).await?;
                 }
+                return Err(error.into());
             }
         };
         let file = ingestion.store.original(&version).await?;
@@ -93,6 +89,20 @@ pub(crate) fn fetch(ingestion: Ingestion, loading: Arc<Loading>, context: Contex
         ingestion.store.record(&row).await?;
         Ok(Change::Fetched(fetched))
     })
+}
+
+/// The name of the content, which is fetched if it is not there; none if that was stopped.
+async fn brought(ingestion: &Ingestion, job: &Job, context: &Context) -> Result<Option<String>, Error> {
+    if job.version.is_some() {
+        return Ok(job.version.clone());
+    }
+    context.status(format!("fetching {}", job.source));
+    let none = || format!("{} cannot be fetched: no host is allowed in `ingest.hosts`", job.source);
+    let download = ingestion.download.as_ref().ok_or_else(|| Error::Document(none()))?;
+    match context.cancel().run_until_cancelled(download.fetch(&job.source)).await {
+        Some(bytes) => ingestion.keep(&bytes?).await.map(Some),
+        None => Ok(None),
+    }
 }
 
 async fn beginning(path: &std::path::Path) -> Result<Vec<u8>, Error> {

@@ -95,7 +95,7 @@ impl Store {
                     document.problem = Some("loading was not finished; load it again".to_owned());
                     self.settle(&mut report, repair, &document, what).await?;
                 }
-                Status::Ready if !document.pending.is_empty() => {
+                _ if !document.pending.is_empty() => {
                     let what = "has a newer version whose loading was not finished; load it again";
                     document.pending.clear();
                     self.settle(&mut report, repair, &document, what).await?;

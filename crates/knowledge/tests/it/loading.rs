@@ -201,8 +201,7 @@ async fn what_waits_to_be_loaded_is_listed_and_leaves_nothing_when_it_is_stopped
     let ingestion = ingestion(&store);
     let scope = everybody();
     let announce = async |job: &Job| {
-        let known = ingestion.permit(&scope, job).await.unwrap();
-        ingestion.announce(job, 9, known).await.unwrap();
+        ingestion.announce(job, 9).await.unwrap();
         store.documents(&scope).await.unwrap().into_iter().next()
     };
     let text = b"Importers keep their records of entry for five years after the goods came in.";
@@ -222,15 +221,26 @@ async fn what_waits_to_be_loaded_is_listed_and_leaves_nothing_when_it_is_stopped
         assert!(store.fsck(false, &Underway::default()).await.unwrap().is_clean());
     }
 
-    // What is searched stays so while another content waits, and needs no other if it is the same.
+    // What is searched stays so while another content waits, and needs no other if it is the same, whatever else is new.
     announce(&file).await;
     assert_eq!(load(&ingestion, file.clone(), text).await.outcome, Outcome::Loaded);
     let before = store.content(&scope).await.unwrap();
-    assert_eq!(announce(&file).await.unwrap().pending, "");
+    let mut same = file.clone();
+    same.settings.kind = "another".to_owned();
+    for waiting in [&file, &same, &address] {
+        assert_eq!(announce(waiting).await.unwrap().pending, "");
+        assert!(!ingestion.abandon(waiting, RunId::new()).await.unwrap());
+        assert_eq!(store.content(&scope).await.unwrap(), before);
+    }
     file.version =
         Some(ingestion.keep(b"Records of entry are kept for six years from now on.").await.unwrap());
     let listed = announce(&file).await.unwrap();
     assert_eq!((listed.status, Some(listed.pending)), (Status::Ready, file.version.clone()));
+
+    // One of two that load the same goes: the content stays for the other.
+    ingestion.withdraw(&file, RunId::new(), std::slice::from_ref(&file)).await.unwrap();
+    let kept = store.fsck(false, &Underway::default()).await.unwrap();
+    assert!(kept.problems.iter().all(|problem| !problem.what.contains("is missing")), "{kept:?}");
     assert!(!ingestion.abandon(&file, RunId::new()).await.unwrap());
     assert_eq!(store.content(&scope).await.unwrap(), before);
     assert!(store.fsck(false, &Underway::default()).await.unwrap().is_clean());

@@ -11,7 +11,6 @@ use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse as _;
 use ibid_core::evidence::{DocumentId, Passage};
-use ibid_engine::Stop;
 use ibid_knowledge::{Content, Document, Job, PageRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -133,9 +132,9 @@ async fn cancel(
     Path(id): Path<String>,
 ) -> Result<StatusCode, Problem> {
     let id = named(&id)?;
-    let run = app.library().last_load(&caller.scope, &id).await?.filter(|(run, _)| !run.status.is_final());
-    let (run, _) = run.ok_or_else(|| Problem::not_found(format!("the document {id} is not being loaded")))?;
-    app.library().loads.stop(&caller.scope, run.id, Stop::Keep).await?;
+    if app.library().cancel(&caller.scope, &id).await?.is_empty() {
+        return Err(Problem::not_found(format!("the document {id} is not being loaded")));
+    }
     Ok(StatusCode::ACCEPTED)
 }
 

@@ -142,14 +142,24 @@ async fn upload(
         let count = files.len();
         return Err(Problem::invalid(format!("a title or a key is for one document, and there are {count}")));
     }
-    let mut taken = Vec::new();
-    for Incoming { name, file } in &files {
-        let job = about.job(&app, &caller, name);
-        let document = job.document();
-        let run = app.library().load(&caller.scope, job, Some(file.path())).await?;
-        taken.push(TakenOne { document_id: document, source: name.clone(), run_id: run.to_string() });
-    }
-    Ok((StatusCode::ACCEPTED, axum::Json(Taken { documents: taken })))
+    let taken = to_the_end(async move {
+        let mut taken = Vec::new();
+        for Incoming { name, file } in files {
+            let job = about.job(&app, &caller, &name);
+            let document_id = job.document();
+            let run = app.library().load(&caller.scope, job, Some(file.path())).await?;
+            taken.push(TakenOne { document_id, source: name, run_id: run.to_string() });
+        }
+        Ok(taken)
+    });
+    Ok((StatusCode::ACCEPTED, axum::Json(Taken { documents: taken.await? })))
+}
+
+/// Begins loads, also if whoever sent the documents has gone meanwhile: what is in the ledger must be begun, and watched.
+async fn to_the_end<T: Send + 'static>(
+    loading: impl Future<Output = Result<T, Problem>> + Send + 'static,
+) -> Result<T, Problem> {
+    tokio::spawn(loading).await.map_err(|error| Problem::internal(&error))?
 }
 
 /// The next piece of a form, if it comes in time.
@@ -170,9 +180,9 @@ pub(super) async fn fetch(
         return Err(Problem::invalid("only http and https addresses are fetched"));
     }
     let job = asked.about.job(&app, &caller, &asked.url);
-    let document = job.document();
-    let run = app.library().load(&caller.scope, job, None).await?;
-    let taken = TakenOne { document_id: document, source: asked.url, run_id: run.to_string() };
+    let document_id = job.document();
+    let run = to_the_end(async move { app.library().load(&caller.scope, job, None).await }).await?;
+    let taken = TakenOne { document_id, source: asked.url, run_id: run.to_string() };
     Ok((StatusCode::ACCEPTED, axum::Json(Taken { documents: vec![taken] })))
 }
 
