@@ -134,7 +134,8 @@ function AskForKey() {
   const use = (key: string | null) => {
     setLater(wanted);
     keep(key);
-    forgetDrafts();
+    // Another person may be next; who was only asked for a newer key is the same.
+    if (!key) forgetDrafts();
     location.reload();
   };
   return (

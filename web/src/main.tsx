@@ -7,7 +7,7 @@ import "./ui/base.css";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { Failure } from "./api/client";
+import { refused } from "./api/client";
 import { App } from "./app";
 import { WordsProvider } from "./words";
 
@@ -16,7 +16,7 @@ const queries = new QueryClient({
     queries: {
       staleTime: 10_000,
       // What the server refuses it refuses again; what fails on the way may pass.
-      retry: (count, error) => count < 3 && !(error instanceof Failure && error.status < 500),
+      retry: (count, error) => count < 3 && !refused(error),
     },
   },
 });

@@ -117,3 +117,19 @@ test("what could not be sent is sent again", async ({ page }) => {
   await loads.getByRole("button", { name: "Send depot.md again" }).click();
   await expect(loads.getByText("ready")).toBeVisible();
 });
+
+test("a file that cannot be read, or is there already, is not called ready", async ({ page }) => {
+  await page.goto("/#/documents");
+  const text = `# Ferry\n\n${"The ferry leaves at five and comes back at eight. ".repeat(8)}`;
+  const write = (name: string, text: string) => ({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
+  const files = page.getByTestId("files");
+  await files.setInputFiles([write("broken.pdf", "%PDF-1.7\nnothing that follows is one")]);
+  const line = (name: string) => page.getByRole("region", { name: "Loading" }).locator("li", { hasText: name });
+  await expect(line("broken.pdf").getByText("failed", { exact: true })).toBeVisible();
+  await expect(line("broken.pdf").getByRole("alert")).not.toBeEmpty();
+  await files.setInputFiles([write("ferry.md", text)]);
+  await expect(line("ferry.md").getByText("ready")).toBeVisible();
+  await files.setInputFiles([write("ferry.md", text), write("ferry-again.md", text)]);
+  await expect(line("ferry.md").getByText("unchanged")).toBeVisible();
+  await expect(line("ferry-again.md").getByText("the same as another document")).toBeVisible();
+});

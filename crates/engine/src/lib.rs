@@ -17,7 +17,7 @@ pub use engine::{Engine, EventStream};
 pub use error::Error;
 pub use local::{
     Assistant, Assistants, Conversation, EngineFile, FileReport, Held, LocalEngine, LocalSettings,
-    TurnProgram,
+    TurnProgram, Unfinished,
 };
 pub use nouns::{
     Event, Feedback, Lifetime, MessageWindow, Run, RunStatus, Said, Stop, Submitted, Thread, ThreadField,

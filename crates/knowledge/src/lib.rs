@@ -22,4 +22,4 @@ pub use fuse::Weight;
 pub use ingest::{Download, Ingestion, Job, Outcome, Settings, Summary};
 pub use search::{Search, Way};
 pub use store::fsck::{Problem, Report, Underway};
-pub use store::{Content, Kept, Store, Upkeep};
+pub use store::{Content, Hold, Kept, Store, Upkeep};

@@ -29,7 +29,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 pub use access::{Access, Claims, Issuer, Key};
 pub use app::{Check, Facts, Finding, Model, Offer, Parts};
 pub use connections::serve;
-pub use library::{Library, Treated, Upkeep};
+pub use library::{Left, Library, Treated, Upkeep};
 
 use api::Api;
 use app::App;

@@ -6,17 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::StreamExt as _;
 use ibid_core::evidence::{DocumentId, Index};
-use ibid_core::{Corpus, Message, Role, RunId, Scope, Tenant, ThreadId};
-use ibid_engine::{Engine, MessageWindow, Run, RunStatus, Stop, Turn};
-use ibid_knowledge::{Error, Ingestion, Job, Settings, Store};
+use ibid_core::{Corpus, Message, Role, RunId, Scope, ThreadId};
+use ibid_engine::{Engine, Run, RunStatus, Stop, Turn, Unfinished};
+use ibid_knowledge::{Error, Hold, Ingestion, Job, Settings, Store};
 
 use crate::http::Problem;
 
 /// After so many documents the indexes are brought up to date, and after the last one.
 const BETWEEN_UPKEEP: usize = 64;
-
-/// So many messages tell what the loads of one document that have not ended load.
-const MOST_JOBS: usize = 40;
 
 /// How a file is treated, by its name and its corpus.
 pub type Treated = Box<dyn Fn(&str, &Corpus) -> Settings + Send + Sync>;
@@ -50,6 +47,27 @@ pub struct Upkeep {
     loaded: AtomicUsize,
 }
 
+/// A load that an earlier process left. Its content is held from before it goes on.
+pub struct Left {
+    scope: Scope,
+    job: Job,
+    hold: Option<Hold>,
+    run: RunId,
+}
+
+impl Left {
+    /// What such a turn loads.
+    ///
+    /// # Errors
+    /// Fails when it is no load.
+    pub fn of(ingestion: &Ingestion, left: Unfinished) -> Result<Self, serde_json::Error> {
+        let text = left.input.first().map(|message| message.text.as_str()).unwrap_or_default();
+        let job: Job = serde_json::from_str(text)?;
+        let hold = job.version.as_ref().map(|version| ingestion.hold(version));
+        Ok(Self { scope: Scope::of(left.tenant), job, hold, run: left.run })
+    }
+}
+
 impl Library {
     /// Loads a document, from a file that was uploaded or from its source.
     pub(crate) async fn load(
@@ -59,24 +77,29 @@ impl Library {
         file: Option<&Path>,
     ) -> Result<RunId, Problem> {
         self.ingestion.permit(scope, &job).await.map_err(problem)?;
-        let mut length = 0;
+        let (mut hold, mut length) = (None, 0);
         if let Some(file) = file {
             let bytes = tokio::fs::read(file).await.map_err(|error| Problem::internal(&error))?;
             length = bytes.len() as u64;
+            hold = Some(self.ingestion.hold(&Ingestion::name(&bytes)));
             job.version = Some(self.ingestion.keep(&bytes).await.map_err(problem)?);
         }
         let text = serde_json::to_string(&job).map_err(|error| Problem::internal(&error))?;
         let turn = Turn::new(Job::thread(&job.document()), &self.program, Message::user(text));
-        self.ingestion.announce(&job, length).await.map_err(problem)?;
-        let run = match self.loads.submit(scope, turn).await {
-            Ok(submitted) => submitted.run,
-            Err(error) => {
-                leave(&self.loads, &self.ingestion, scope, &job, RunId::new()).await.map_err(problem)?;
-                return Err(error.into());
+        let announced = self.ingestion.announce(&job, length).await.map_err(problem)?;
+        match self.loads.submit(scope, turn).await {
+            Ok(submitted) => {
+                self.watch(scope.clone(), job, hold, submitted.run);
+                Ok(submitted.run)
             }
-        };
-        self.watch(scope.clone(), job, run);
-        Ok(run)
+            Err(error) => {
+                drop(hold);
+                if announced {
+                    self.ingestion.abandon(&job, RunId::new()).await.map_err(problem)?;
+                }
+                Err(error.into())
+            }
+        }
     }
 
     /// The last load of a document and what it loads, if the scope may see that.
@@ -104,8 +127,12 @@ impl Library {
         if self.last_load(scope, document).await?.is_none() {
             return Ok(Vec::new());
         }
+        self.stop_loads(scope, document).await
+    }
+
+    async fn stop_loads(&self, scope: &Scope, document: &DocumentId) -> Result<Vec<RunId>, Problem> {
         let mut stopped = Vec::new();
-        for (run, _) in unfinished(&self.loads, scope, Job::thread(document)).await?.into_iter().rev() {
+        for run in unfinished(&self.loads, scope, Job::thread(document)).await?.into_iter().rev() {
             self.loads.stop(scope, run, Stop::Keep).await?;
             stopped.push(run);
         }
@@ -114,7 +141,12 @@ impl Library {
 
     /// Deletes a document, also one that is being loaded. Says whether there was one.
     pub(crate) async fn delete(&self, scope: &Scope, document: &DocumentId) -> Result<bool, Problem> {
-        let stopped = self.cancel(scope, document).await?;
+        // Who may delete what is there may stop what would take its place, whoever may see that.
+        let stopped = if self.store.document(scope, document).await.map_err(problem)?.is_some() {
+            self.stop_loads(scope, document).await?
+        } else {
+            self.cancel(scope, document).await?
+        };
         // What is being loaded must not come back, so it has to have ended first.
         for run in &stopped {
             ended(&self.loads, scope, *run).await;
@@ -129,34 +161,21 @@ impl Library {
     }
 
     /// Watches loads that an earlier process left, and that go on now.
-    ///
-    /// # Errors
-    /// Fails when what they load cannot be read.
-    pub async fn take_up(&self, left: Vec<(Tenant, ThreadId)>) -> Result<(), ibid_engine::Error> {
-        for (tenant, thread) in left {
-            let scope = Scope::of(tenant);
-            for (run, job) in unfinished(&self.loads, &scope, thread).await? {
-                // One that waits for another of the same document has said nothing in the ledger.
-                if let Some(job) = job {
-                    self.watch(scope.clone(), job, run);
-                }
-            }
+    pub fn take_up(&self, left: Vec<Left>) {
+        for Left { scope, job, hold, run } in left {
+            self.watch(scope, job, hold, run);
         }
-        Ok(())
     }
 
     /// When a load is over: leaves nothing of one that did not get through, and brings the indexes up to date unless many
     /// others follow.
-    fn watch(&self, scope: Scope, job: Job, run: RunId) {
+    fn watch(&self, scope: Scope, job: Job, hold: Option<Hold>, run: RunId) {
         let (loads, store, upkeep) = (self.loads.clone(), self.store.clone(), self.upkeep.clone());
         let ingestion = self.ingestion.clone();
         upkeep.loading.fetch_add(1, Ordering::Relaxed);
         tokio::spawn(async move {
             ended(&loads, &scope, run).await;
-            let status = loads.run(&scope, run).await.map(|run| run.status);
-            if matches!(status, Ok(RunStatus::Failed | RunStatus::Stopped))
-                && let Err(error) = leave(&loads, &ingestion, &scope, &job, run).await
-            {
+            if let Err(error) = settle(&loads, &ingestion, &scope, &job, hold, run).await {
                 tracing::warn!(%error, "what a load left behind could not be removed; `ibid fsck --repair` does it");
             }
             let left = upkeep.loading.fetch_sub(1, Ordering::Relaxed) - 1;
@@ -171,44 +190,40 @@ impl Library {
     }
 }
 
-/// The loads of a document that have not ended, oldest first, and what they load; that is not known of one that waits for
-/// another of them.
+/// The loads of a document that have not ended, oldest first.
 async fn unfinished(
     loads: &Arc<dyn Engine>,
     scope: &Scope,
     thread: ThreadId,
-) -> Result<Vec<(RunId, Option<Job>)>, ibid_engine::Error> {
+) -> Result<Vec<RunId>, ibid_engine::Error> {
     let runs = match loads.runs(scope, thread).await {
         Err(ibid_engine::Error::UnknownThread(_)) => return Ok(Vec::new()),
         runs => runs?,
     };
-    let said = loads.messages(scope, thread, MessageWindow { before: None, limit: MOST_JOBS }).await?;
-    let job = |run: RunId| {
-        let own = said.iter().find(|said| said.run == Some(run) && said.message.role == Role::User);
-        own.and_then(|said| serde_json::from_str(&said.message.text).ok())
-    };
-    Ok(runs.into_iter().filter(|run| !run.status.is_final()).map(|run| (run.id, job(run.id))).collect())
+    Ok(runs.into_iter().filter(|run| !run.status.is_final()).map(|run| run.id).collect())
 }
 
-/// Leaves nothing of a load that did not get through, but what others of the same document need.
-async fn leave(
+/// After a load: leaves nothing of one that did not get through but what others of the same document need, and lets go of
+/// its content. One that the server's end interrupted goes on with the next, so it is left as it is.
+async fn settle(
     loads: &Arc<dyn Engine>,
     ingestion: &Ingestion,
     scope: &Scope,
     job: &Job,
+    hold: Option<Hold>,
     run: RunId,
 ) -> Result<(), Error> {
-    let others = unfinished(loads, scope, Job::thread(&job.document())).await.unwrap_or_default();
-    let unknown = || Job { version: None, ..job.clone() };
-    let others: Vec<Job> = others
-        .into_iter()
-        .filter(|(other, _)| *other != run)
-        .map(|(_, other)| other.unwrap_or_else(unknown))
-        .collect();
-    if others.is_empty() {
-        ingestion.abandon(job, run).await.map(drop)
-    } else {
-        ingestion.withdraw(job, run, &others).await
+    let status = loads.run(scope, run).await.map(|run| run.status);
+    if matches!(status, Ok(RunStatus::Failed | RunStatus::Stopped)) {
+        match unfinished(loads, scope, Job::thread(&job.document())).await {
+            Ok(others) if others.is_empty() => drop(ingestion.abandon(job, run).await?),
+            Ok(_) => ingestion.withdraw(job, run).await?,
+            Err(_) => return Ok(()),
+        }
+    }
+    match (status, hold) {
+        (Ok(status), Some(hold)) if status.is_final() => ingestion.let_go(job, hold).await,
+        _ => Ok(()),
     }
 }
 

@@ -15,6 +15,11 @@ export class Failure extends Error {
   }
 }
 
+/** Whether the server refuses something, and will refuse it again. */
+export function refused(error: unknown): boolean {
+  return error instanceof Failure && error.status < 500 && error.status !== 429;
+}
+
 /** The server did not answer at all. */
 export class Unreached extends Error {}
 

@@ -2,7 +2,7 @@
 // A browser has six connections for all its tabs, so a tab that nobody looks at leaves its own to the others.
 
 import { createParser } from "eventsource-parser";
-import { Failure, failure, identified, reach } from "./client";
+import { Failure, failure, identified, reach, refused } from "./client";
 
 /** Something that the server tells, with its number. */
 export type Told = { readonly id: number; readonly name: string; readonly data: unknown };
@@ -42,7 +42,7 @@ export async function follow({ address, hear, connected, ends, signal }: Followi
     } catch (error) {
       if (signal.aborted) return;
       // A server that is not there, or not ready, may come back; what it refuses it refuses again.
-      if (error instanceof Failure && error.status < 500 && error.status !== 429) throw error;
+      if (refused(error)) throw error;
     } finally {
       unseen.done();
     }

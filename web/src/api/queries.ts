@@ -1,7 +1,7 @@
 // What is asked of the server, and under which name it is remembered.
 
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { api, body } from "./client";
+import { api, body, refused } from "./client";
 
 /** What is known of one document has its name in the second place. */
 export const names = {
@@ -55,7 +55,7 @@ export function useThreads(title: string) {
     placeholderData: keepPreviousData,
     // Those that nobody looks at end too.
     refetchInterval: ({ state }) =>
-      state.status !== "error" && state.data?.pages.flat().some(({ status }) => status === "busy") ? AGAIN : false,
+      !refused(state.error) && state.data?.pages.flat().some(({ status }) => status === "busy") ? AGAIN : false,
   });
 }
 

@@ -28,7 +28,7 @@ export function giveBack(runtime: AssistantRuntime, thread: string | undefined, 
   runtime.thread.composer.setText(whole);
 }
 
-/** What was written under one key is nothing for the next. */
+/** What was written under a key that is forgotten is nothing for the next person. */
 export function forgetDrafts() {
   for (const name of Object.keys(sessionStorage).filter((name) => name.startsWith(DRAFTS))) {
     sessionStorage.removeItem(name);

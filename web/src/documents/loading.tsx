@@ -5,7 +5,7 @@ import { useRefocus } from "../ui/focus";
 import { attempt } from "../ui/notices";
 import { IconButton, wrong } from "../ui/parts";
 import { useNumbers, useWords, type Words } from "../words";
-import { cancel, clear, isOver, type Load, useLoads } from "./loads";
+import { cancel, clear, isOver, type Load, type State, useLoads } from "./loads";
 
 export function Loads() {
   const loads = useLoads();
@@ -37,16 +37,24 @@ function List({ loads }: { loads: readonly Load[] }) {
   );
 }
 
+const TONES: Partial<Record<State, string>> = {
+  done: "good",
+  unchanged: "good",
+  duplicate: "fair",
+  empty: "fair",
+  failed: "bad",
+};
+
 function Line({ load }: { load: Load }) {
   const words = useWords();
   const numbers = useNumbers();
-  const tone = load.state === "done" ? "good" : load.state === "failed" ? "bad" : "";
+  const tone = TONES[load.state] ?? "";
   const percent = Math.round(100 * (load.part ?? 0));
   return (
     <li>
       <div className="row">
         <span className="grow clip strong small">
-          {load.state === "done" && load.document ? (
+          {isOver(load) && load.state !== "stopped" && load.document ? (
             <a href={address(["documents", load.document])}>{load.source}</a>
           ) : (
             load.source

@@ -8,10 +8,22 @@ import { keyIsWanted } from "../api/key";
 import { names } from "../api/queries";
 import { randomName } from "../api/random";
 
+export type State =
+  | "sending"
+  | "waiting"
+  | "reading"
+  | "indexing"
+  | "done"
+  | "unchanged"
+  | "duplicate"
+  | "empty"
+  | "failed"
+  | "stopped";
+
 export type Load = {
   readonly id: string;
   readonly source: string;
-  readonly state: "sending" | "waiting" | "reading" | "indexing" | "done" | "failed" | "stopped";
+  readonly state: State;
   /** How much of this state is done, from 0 to 1, if that is known. */
   readonly part?: number;
   readonly page?: number;
@@ -66,6 +78,9 @@ const listeners = new Set<() => void>();
 /** Which line a document that is followed has. */
 const lines = new Map<string, string>();
 const requests = new Map<string, XMLHttpRequest>();
+/** Documents whose load has just ended: the server tells it shortly before it has tidied up. */
+const settling = new Set<string>();
+const SETTLED_AFTER = 1_500;
 
 function set(next: readonly Load[]) {
   loads = next;
@@ -85,7 +100,7 @@ export function useLoads(): readonly Load[] {
 }
 
 export function isOver(load: Load): boolean {
-  return load.state === "done" || load.state === "failed" || load.state === "stopped";
+  return !["sending", "waiting", "reading", "indexing"].includes(load.state);
 }
 
 /** Takes those that are over off the list. */
@@ -115,8 +130,7 @@ async function sendOne(queries: QueryClient, id: string, file: File, about: Abou
   if (!loads.some((load) => load.id === id && load.state === "sending")) return;
   try {
     const document = await upload(id, file, about);
-    change(id, { state: "waiting", part: undefined, document });
-    watch(queries, document, file.name, id);
+    await begun(queries, id, document, file.name);
   } catch (error) {
     fail(id, error);
     change(id, { again });
@@ -162,13 +176,18 @@ export async function fetchFrom(queries: QueryClient, url: string, about: About)
     const taken = body(await api.POST("/documents/fetch", { body: { url, ...about } }));
     const document = taken.documents[0]?.document_id;
     if (!document) return;
-    const stopped = loads.some((load) => load.id === id && load.state === "stopped");
-    change(id, { document });
-    if (stopped) await stop(document);
-    else watch(queries, document, url, id);
+    await begun(queries, id, document, url);
   } catch (error) {
     fail(id, error);
   }
+}
+
+/** The server has it: it is followed, or stopped if that was wanted meanwhile. */
+async function begun(queries: QueryClient, id: string, document: string, source: string) {
+  change(id, { document });
+  if (loads.some((load) => load.id === id && load.state === "stopped")) return stop(document);
+  change(id, { state: "waiting", part: undefined });
+  watch(queries, document, source, id);
 }
 
 function fail(id: string, error: unknown) {
@@ -178,6 +197,8 @@ function fail(id: string, error: unknown) {
 
 /** Follows a document that is being loaded, also one that somebody else sent. */
 export function watch(queries: QueryClient, document: string, source: string, id = document) {
+  // What has just ended may be listed for a moment longer.
+  if (id === document && settling.has(document)) return;
   const before = lines.get(document);
   if (before !== undefined) {
     // It is followed already: what is heard from now on belongs to the newer line.
@@ -221,6 +242,11 @@ async function followOne(queries: QueryClient, document: string): Promise<void> 
   }
   if (left.signal.aborted) return following.add(() => followOne(queries, document));
   lines.delete(document);
+  settling.add(document);
+  setTimeout(() => {
+    settling.delete(document);
+    void queries.invalidateQueries({ queryKey: names.documents });
+  }, SETTLED_AFTER);
   void queries.invalidateQueries({ queryKey: names.documents });
   void queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[1] === document });
   void queries.invalidateQueries({ queryKey: names.status });
@@ -241,16 +267,34 @@ function heard({ name, data }: Told): Partial<Load> {
     return { state: "indexing", chunks, part: chunks !== undefined && of ? chunks / of : undefined };
   }
   if (name === "end") {
-    if (status === "done") return { state: "done", part: 1 };
+    if (status === "done") return came(data);
     return status === "stopped" ? { state: "stopped" } : { state: "failed", problem: error ?? undefined };
   }
   return {};
 }
 
+/** What a load came to: it may have ended well, and the document still not be there to be searched. */
+function came(data: unknown): Partial<Load> {
+  const { message } = data as { message?: { content?: string; text?: string } | null };
+  const { outcome } = JSON.parse(message?.text ?? message?.content ?? "{}") as { outcome?: Outcome };
+  if (typeof outcome === "object" && outcome.failed) return { state: "failed", problem: outcome.failed.why };
+  if (typeof outcome === "object" && outcome.duplicate) return { state: "duplicate", part: 1 };
+  if (outcome === "empty" || outcome === "unchanged" || outcome === "stopped") return { state: outcome, part: 1 };
+  return { state: "done", part: 1 };
+}
+
+type Outcome =
+  | "loaded"
+  | "unchanged"
+  | "empty"
+  | "stopped"
+  | { readonly failed?: { readonly why: string }; readonly duplicate?: { readonly of: string } };
+
 /** Stops sending or loading. What was there before stays. */
 export async function cancel(load: Load) {
   const request = requests.get(load.id);
-  if (request) request.abort();
+  // What has gone whole is loaded, unless it is stopped there.
+  if (request && load.part !== 1) request.abort();
   else if (load.document) await stop(load.document);
   else change(load.id, { state: "stopped" });
 }

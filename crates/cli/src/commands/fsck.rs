@@ -4,16 +4,12 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use ibid_core::Scope;
-use ibid_engine::{EngineFile, MessageWindow};
+use ibid_engine::EngineFile;
 use ibid_knowledge::{Job, Underway};
 
 use super::{counted, runtime};
 use crate::config::Config;
 use crate::library;
-
-/// So many jobs of one document may wait.
-const MOST_JOBS: usize = 20;
 
 /// Checks, repairs if asked to, and says what was found.
 pub(super) fn run(config: &Config, repair: bool) -> anyhow::Result<ExitCode> {
@@ -60,13 +56,10 @@ pub(super) fn run(config: &Config, repair: bool) -> anyhow::Result<ExitCode> {
 /// What is being loaded, or was interrupted and will go on.
 fn underway(file: &EngineFile) -> anyhow::Result<Underway> {
     let mut underway = Underway::default();
-    for (tenant, thread) in file.unfinished()? {
-        let window = MessageWindow { before: None, limit: MOST_JOBS };
-        for said in file.thread(&Scope::of(tenant), thread, window)?.messages {
-            if let Ok(job) = serde_json::from_str::<Job>(&said.message.text) {
-                underway.documents.insert(job.document());
-                underway.contents.extend(job.version);
-            }
+    for message in file.unfinished()?.iter().flat_map(|unfinished| &unfinished.input) {
+        if let Ok(job) = serde_json::from_str::<Job>(&message.text) {
+            underway.documents.insert(job.document());
+            underway.contents.extend(job.version);
         }
     }
     Ok(underway)

@@ -1,6 +1,7 @@
 //! `ibid serve`: the assistants over HTTP. It says what it found, what it will use, and what is missing.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,8 @@ use ibid_core::tool::Tool;
 use ibid_core::{Corpus, Scope};
 use ibid_egress::{Egress, Host, Limits, Rules};
 use ibid_engine::{Assistant, EngineFile, LocalEngine, LocalSettings};
-use ibid_server::{Access, Claims, Issuer, Key, Offer, Parts};
+use ibid_knowledge::Ingestion;
+use ibid_server::{Access, Claims, Issuer, Key, Left, Offer, Parts};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -94,7 +96,7 @@ async fn loads(config: &Config, library: &Library<'_>, lineup: &Lineup) -> anyho
     let program = [(PROGRAM.to_owned(), Assistant::new(ingestion.program()?))].into_iter().collect();
     let settings = LocalSettings { at_once: Some(config.ingest.at_once), ..config.engine_settings() };
     let file = config.ingestion_file();
-    let left = if file.is_file() { EngineFile::at(&file).unfinished()? } else { Vec::new() };
+    let left = left(&file, &ingestion);
     let engine = LocalEngine::open(&file, program, settings)
         .await
         .context("documents cannot be loaded durably, so nothing is served")?;
@@ -116,8 +118,19 @@ async fn loads(config: &Config, library: &Library<'_>, lineup: &Lineup) -> anyho
         largest: config.ingest.largest_mb << 20,
         upkeep: Arc::default(),
     };
-    library.take_up(left).await?;
+    library.take_up(left);
     Ok(Loads { library, engine })
+}
+
+/// The loads that an earlier process left. What cannot be read of them goes on unwatched: what is wrong with the file is
+/// told when it is opened.
+fn left(file: &Path, ingestion: &Ingestion) -> Vec<Left> {
+    let unfinished = if file.is_file() { EngineFile::at(file).unfinished() } else { Ok(Vec::new()) };
+    let unfinished = unfinished.unwrap_or_else(|error| {
+        tracing::warn!(%error, "loads that were left are not watched");
+        Vec::new()
+    });
+    unfinished.into_iter().filter_map(|unfinished| Left::of(ingestion, unfinished).ok()).collect()
 }
 
 /// Waits until somebody wants the server to end: with Ctrl-C, or as systems end their services.

@@ -5,6 +5,7 @@ usage: documents_client.py URL PDF
 
 import json
 import sys
+import time
 
 import httpx
 
@@ -72,6 +73,29 @@ assert again == evil
 events(f"/documents/{again}/events")
 found = client.post("/search", json={"query": "How long are records kept?", "corpora": ["documents"]}).json()["passages"]
 assert all("seven" in one["text"] for one in found) and found, found
+
+# Back to what there was before, while another content is still being loaded, and one of the loads is stopped: nothing is
+# lost, and nothing is left.
+first = b"# Ferries\n\n" + b"The ferry leaves at five. " * 20
+other = b"# Ferries\n\n" + b"".join(b"The ferry %d leaves at noon. " % n for n in range(4000))
+ferries = load(first, "ferries.md")
+events(f"/documents/{ferries}/events")
+for content in (other, first):
+    load(content, "ferries.md")
+assert events(f"/documents/{ferries}/events")[-1]["data"]["status"] == "done"
+assert client.get(f"/documents/{ferries}/original").content == first
+load(other, "ferries.md")
+load(other, "ferries.md")
+listed = client.get("/documents", params={"status": "loading"}).json()["documents"]
+assert [one["id"] for one in listed] == [ferries], listed
+assert client.post(f"/documents/{ferries}/cancel").status_code == 202
+for _ in range(200):
+    if client.get("/documents", params={"status": "loading"}).json()["total"] == 0:
+        break
+    time.sleep(0.05)
+ledger = client.get(f"/documents/{ferries}").json()
+assert ledger["status"] == "ready" and "pending" not in ledger and "problem" not in ledger, ledger
+assert client.get(f"/documents/{ferries}/original").content == first
 
 slow = load(b"# Slow\n\n" + b"".join(b"Rule %d is a rule that nobody knows. " % n for n in range(20000)), "slow.md")
 assert client.delete(f"/documents/{slow}").status_code == 204, "also while it is being loaded"

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ibid_core::{Scope, Tenant, ThreadId};
+use ibid_core::{Message, RunId, Scope, Tenant, ThreadId};
 
 use crate::error::Error;
 use crate::nouns::{MessageWindow, Run, Said, Thread, ThreadPage};
@@ -35,6 +35,17 @@ pub struct FileReport {
 /// A file that no engine can open.
 #[derive(Debug)]
 pub struct Held(#[expect(dead_code, reason = "holding the lock is all that it is for")] Lock);
+
+/// A turn that has not ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unfinished {
+    /// Whose it is.
+    pub tenant: Tenant,
+    /// The turn.
+    pub run: RunId,
+    /// What it begins with.
+    pub input: Vec<Message>,
+}
 
 /// A thread with what is in it.
 #[derive(Debug, Clone, PartialEq)]
@@ -104,12 +115,18 @@ impl EngineFile {
         found.ok_or(Error::UnknownThread(thread))
     }
 
-    /// The threads that have a turn which has not ended, and whose they are.
+    /// The turns that have not ended, of all tenants.
     ///
     /// # Errors
     /// Fails if the file cannot be read.
-    pub fn unfinished(&self) -> Result<Vec<(Tenant, ThreadId)>, Error> {
-        Ok(self.readers.read_here(store::unfinished_threads)?)
+    pub fn unfinished(&self) -> Result<Vec<Unfinished>, Error> {
+        Ok(self.readers.read_here(|connection| {
+            let rows = store::unfinished(connection)?.into_iter();
+            rows.map(|(tenant, row)| {
+                Ok(Unfinished { tenant, run: row.id, input: store::input_of(connection, &row)? })
+            })
+            .collect()
+        })?)
     }
 
     /// Keeps every engine out of the file for as long as this is held.

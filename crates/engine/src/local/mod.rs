@@ -32,7 +32,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 pub use assistants::{Assistant, Assistants, TurnProgram};
-pub use file::{Conversation, EngineFile, FileReport, Held};
+pub use file::{Conversation, EngineFile, FileReport, Held, Unfinished};
 
 use crate::engine::{Engine, EventStream};
 use crate::error::Error;

@@ -1,12 +1,12 @@
 //! Runs: taken, started, stopped, asked, answered, ended, dropped.
 
-use ibid_core::{RunId, Scope, Tenant, ThreadId};
+use ibid_core::{Message, RunId, Scope, Tenant, ThreadId};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::file::StoreError;
 use super::journal::{copy_steps, forget_steps};
 use super::rows::{NewRun, RUN_COLUMNS, RunRow, Stopping, encode, now_ms};
-use super::threads::{append_messages, copy_thread, forget_messages};
+use super::threads::{append_messages, copy_thread, forget_messages, read_messages};
 use crate::nouns::RunStatus;
 
 const JOINED: &str = "runs JOIN threads ON threads.key = runs.thread";
@@ -149,6 +149,15 @@ pub(crate) fn queued_input(connection: &Connection, run: i64) -> Result<Vec<Stri
     let messages: Vec<Box<serde_json::value::RawValue>> =
         serde_json::from_str(&input).map_err(StoreError::damaged)?;
     Ok(messages.into_iter().map(|message| String::from(Box::<str>::from(message))).collect())
+}
+
+/// The messages that a run starts with, or started with.
+pub(crate) fn input_of(connection: &Connection, run: &RunRow) -> Result<Vec<Message>, StoreError> {
+    if run.status != RunStatus::Queued {
+        return read_messages(connection, run.thread_key, run.history_to, run.input_to);
+    }
+    let written = queued_input(connection, run.key)?;
+    written.iter().map(|message| serde_json::from_str(message).map_err(StoreError::damaged)).collect()
 }
 
 /// Notes how a run is to end, for whoever takes it up if this process does not.

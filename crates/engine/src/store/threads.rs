@@ -1,6 +1,6 @@
 //! Threads and their messages.
 
-use ibid_core::{Message, RunId, Scope, Tenant, ThreadId};
+use ibid_core::{Message, RunId, Scope, ThreadId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::file::StoreError;
@@ -98,18 +98,6 @@ pub(crate) fn touch_thread(connection: &Connection, thread: i64, title: &str) ->
                title = CASE title WHEN '' THEN ?3 ELSE title END WHERE key = ?1";
     connection.prepare_cached(sql)?.execute(params![thread, now_ms(), titled(title)])?;
     Ok(())
-}
-
-/// Threads with a run that has not ended, and whose they are.
-pub(crate) fn unfinished_threads(connection: &Connection) -> Result<Vec<(Tenant, ThreadId)>, StoreError> {
-    let sql = "SELECT tenant, id FROM threads WHERE key IN (SELECT thread FROM runs WHERE ended_ms IS NULL)";
-    let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
-    rows.map(|row| {
-        let (tenant, id) = row?;
-        Ok((tenant.parse().map_err(StoreError::damaged)?, ThreadId::from_bytes(id)))
-    })
-    .collect()
 }
 
 const WINDOW_SQL: &str = "SELECT position, body, (SELECT id FROM runs WHERE runs.key = messages.run)

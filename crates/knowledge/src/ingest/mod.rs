@@ -22,6 +22,7 @@ pub use self::download::Download;
 pub use self::job::{Job, Outcome, Settings, Summary};
 use self::job::{Loading, work_of};
 use crate::document::{Document, Status};
+use crate::store::Hold;
 use crate::{Error, Store};
 
 /// Loads documents into a store.
@@ -80,12 +81,12 @@ impl Ingestion {
         }
     }
 
-    /// Says in the ledger that a document is about to be loaded: it is listed, and its content kept, while it waits for
-    /// its turn.
+    /// Says in the ledger that a document is about to be loaded, so that it is listed while it waits for its turn. Gives
+    /// whether the ledger has changed.
     ///
     /// # Errors
     /// Fails when the store cannot be written.
-    pub async fn announce(&self, job: &Job, bytes: u64) -> Result<(), Error> {
+    pub async fn announce(&self, job: &Job, bytes: u64) -> Result<bool, Error> {
         let version = job.version.clone().unwrap_or_default();
         let row = match self.store.row(&job.document()).await? {
             None => steps::announced(job, version, bytes),
@@ -98,9 +99,26 @@ impl Ingestion {
                 Document { pending: version, ..known }
             }
             // Something else is on its way, or there is nothing to keep that is not kept already.
-            Some(_) => return Ok(()),
+            Some(_) => return Ok(false),
         };
-        self.store.record(&row).await
+        self.store.record(&row).await.map(|()| true)
+    }
+
+    /// Keeps the content of a load, whatever becomes of others, until it is let go of.
+    pub fn hold(&self, content: &str) -> Hold {
+        self.store.hold(content)
+    }
+
+    /// Lets go of the content of a load that is over; it is removed if nothing else needs it.
+    ///
+    /// # Errors
+    /// Fails when the store cannot be written.
+    pub async fn let_go(&self, job: &Job, hold: Hold) -> Result<(), Error> {
+        drop(hold);
+        match &job.version {
+            Some(content) => self.store.forget_original(&job.document(), content).await,
+            None => Ok(()),
+        }
     }
 
     /// Leaves nothing of a load that was stopped or failed while others of the same document go on: what the ledger says
@@ -108,16 +126,8 @@ impl Ingestion {
     ///
     /// # Errors
     /// Fails when the store cannot be written.
-    pub async fn withdraw(&self, job: &Job, run: RunId, others: &[Job]) -> Result<(), Error> {
-        self.store.unstage(&work_of(job, run)).await?;
-        match &job.version {
-            Some(content)
-                if others.iter().all(|other| other.version.is_some() && other.version != job.version) =>
-            {
-                self.store.forget_original(&job.document(), content).await
-            }
-            _ => Ok(()),
-        }
+    pub async fn withdraw(&self, job: &Job, run: RunId) -> Result<(), Error> {
+        self.store.unstage(&work_of(job, run)).await
     }
 
     /// Leaves everything as it was before a load that was stopped or failed. Says whether it was too late for
@@ -133,8 +143,11 @@ impl Ingestion {
             let loading = if is_new { known.version.clone() } else { known.pending.clone() };
             let is_mine = content.as_ref().is_none_or(|content| *content == loading);
             // The same content in another way: what is searched does not tell whether it came so far.
-            let is_unclear = !is_new && loading == known.version;
-            if is_mine && (is_new || !loading.is_empty()) && !is_unclear {
+            let is_unclear = known.status == Status::Ready && loading == known.version;
+            if is_mine && is_unclear {
+                let problem = Some("loading it in another way was not finished; load it again".to_owned());
+                self.store.record(&Document { pending: String::new(), problem, ..known }).await?;
+            } else if is_mine && (is_new || !loading.is_empty()) {
                 if !loading.is_empty() && self.store.held(&id).await?.as_ref() == Some(&loading) {
                     let document = steps::staged(self, &work, steps::LEDGER).await?;
                     if let Some(replaced) = steps::tell(self, document).await? {

@@ -38,16 +38,8 @@ pub(crate) fn fetch(ingestion: Ingestion, loading: Arc<Loading>, context: Contex
         let job = &loading.job;
         let version = match brought(&ingestion, job, &context).await {
             Ok(Some(version)) => version,
-            Ok(None) => {
-                ingestion.abandon(job, loading.run).await?;
-                return Ok(ended(Outcome::Stopped, began));
-            }
-            Err(error) => {
-                if !error.may_pass() {
-                    ingestion.abandon(job, loading.run).await?;
-                }
-                return Err(error.into());
-            }
+            Ok(None) => return Ok(ended(Outcome::Stopped, began)),
+            Err(error) => return Err(error.into()),
         };
         let file = ingestion.store.original(&version).await?;
         let bytes = tokio::fs::metadata(file.path())
@@ -81,7 +73,7 @@ pub(crate) fn fetch(ingestion: Ingestion, loading: Arc<Loading>, context: Contex
         }
         // From here on the ledger says that this content is needed. What can be searched stays as it is.
         let row = match known {
-            Some(known) if known.status == Status::Ready => {
+            Some(known) if known.status != Status::Loading => {
                 Document { pending: fetched.version.clone(), ..known }
             }
             _ => draft,
@@ -264,6 +256,10 @@ pub(crate) fn commit(ingestion: Ingestion, loading: Arc<Loading>, context: Conte
         ingestion.store.replace(&document, all, vectors).await?;
         document.milliseconds = now().saturating_sub(fetched.began);
         let replaced = tell(&ingestion, document).await?;
+        // A stop may come before it is tidied up.
+        if let Some(replaced) = &replaced {
+            ingestion.store.forget_original(&loading.job.document(), replaced).await?;
+        }
         Ok(Change::Committed { outcome, replaced })
     })
 }
@@ -401,6 +397,12 @@ async fn fail(
 
 /// Leaves everything as it was before the load.
 async fn stop(ingestion: &Ingestion, loading: &Loading) -> Result<Change, NodeError> {
+    // Nothing was committed yet: what is searched is what was searched before.
+    let known = ingestion.store.row(&loading.job.document()).await?;
+    if let Some(known) = known.filter(|known| known.status == Status::Ready && known.pending == known.version)
+    {
+        ingestion.store.record(&Document { pending: String::new(), ..known }).await?;
+    }
     let is_in = ingestion.abandon(&loading.job, loading.run).await?;
     let outcome = if is_in { Outcome::Loaded } else { Outcome::Stopped };
     Ok(ended(outcome, fetched(loading)?.began))

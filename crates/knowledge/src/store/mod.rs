@@ -5,6 +5,7 @@
 
 mod filter;
 pub(crate) mod fsck;
+mod hold;
 mod measure;
 mod place;
 mod rows;
@@ -24,6 +25,8 @@ use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 
 pub(crate) use self::filter::of_question as question_filter;
+pub use self::hold::Hold;
+use self::hold::Holds;
 pub(crate) use self::place::LocalFile;
 use self::place::Place;
 pub(crate) use self::rows::{Hit, chunk_id};
@@ -64,6 +67,7 @@ pub struct Store {
     chunks: Table,
     documents: Table,
     upkeep: Upkeep,
+    holds: Holds,
     /// Whether the model of the store was compared with the one that is used.
     checked: OnceCell<()>,
 }
@@ -104,6 +108,7 @@ impl Store {
             chunks: Table::new(&place, "chunks", rows::chunk_schema(dimensions)),
             documents: Table::new(&place, "documents", rows::document_schema()),
             upkeep: Upkeep::default(),
+            holds: Holds::default(),
             checked: OnceCell::new(),
             place,
         })
@@ -321,7 +326,10 @@ impl Store {
     /// Removes an original that a document had, if none has it any more and none is being loaded from it.
     /// The ledger may not know yet which version of that document is searched, if it was loaded twice at once.
     pub(crate) async fn forget_original(&self, of: &DocumentId, version: &str) -> Result<(), Error> {
-        if version.is_empty() || self.held(of).await?.is_some_and(|held| held == version) {
+        if version.is_empty()
+            || self.holds.has(version)
+            || self.held(of).await?.is_some_and(|held| held == version)
+        {
             return Ok(());
         }
         self.documents.newest().await?;
@@ -332,6 +340,11 @@ impl Store {
             self.place.remove(&original(version)).await?;
         }
         Ok(())
+    }
+
+    /// Keeps a content from being forgotten.
+    pub(crate) fn hold(&self, version: &str) -> Hold {
+        self.holds.hold(version)
     }
 
     /// Keeps the content of a document.

@@ -237,10 +237,13 @@ async fn what_waits_to_be_loaded_is_listed_and_leaves_nothing_when_it_is_stopped
     let listed = announce(&file).await.unwrap();
     assert_eq!((listed.status, Some(listed.pending)), (Status::Ready, file.version.clone()));
 
-    // One of two that load the same goes: the content stays for the other.
-    ingestion.withdraw(&file, RunId::new(), std::slice::from_ref(&file)).await.unwrap();
-    let kept = store.fsck(false, &Underway::default()).await.unwrap();
-    assert!(kept.problems.iter().all(|problem| !problem.what.contains("is missing")), "{kept:?}");
+    // One of two that load the same goes: the content stays for the other, and goes with it.
+    let (first, second) = (file.version.as_ref().unwrap(), file.version.as_ref().unwrap());
+    let (first, second) = (ingestion.hold(first), ingestion.hold(second));
+    assert!(!ingestion.abandon(&file, RunId::new()).await.unwrap());
+    ingestion.let_go(&file, first).await.unwrap();
+    assert_eq!(store.fsck(false, &Underway::default()).await.unwrap().originals, 2);
+    ingestion.let_go(&file, second).await.unwrap();
     assert!(!ingestion.abandon(&file, RunId::new()).await.unwrap());
     assert_eq!(store.content(&scope).await.unwrap(), before);
     assert!(store.fsck(false, &Underway::default()).await.unwrap().is_clean());
