@@ -61,6 +61,18 @@ pub struct Document<P = Vec<PageRecord>> {
     pub pages: P,
 }
 
+impl Document {
+    /// How many of its pages are left out of the search.
+    pub(crate) fn skipped(&self) -> u32 {
+        count(self.pages.iter().filter(|page| page.skipped.is_some()).count())
+    }
+}
+
+/// A number as the ledger has it.
+pub(crate) fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
 /// Where a document stands.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -121,7 +133,6 @@ impl PageRecord {
             Block::Table(table) => Some(table.rows.len()),
             _ => None,
         });
-        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         Self {
             number: page.number,
             kind: page.kind.name().to_owned(),

@@ -61,8 +61,7 @@ impl Left {
     /// # Errors
     /// Fails when it is no load.
     pub fn of(ingestion: &Ingestion, left: Unfinished) -> Result<Self, serde_json::Error> {
-        let text = left.input.first().map(|message| message.text.as_str()).unwrap_or_default();
-        let job: Job = serde_json::from_str(text)?;
+        let job = Job::asked(&left.input)?;
         let hold = job.version.as_ref().map(|version| ingestion.hold(version));
         Ok(Self { scope: Scope::of(left.tenant), job, hold, run: left.run })
     }
@@ -80,9 +79,11 @@ impl Library {
         let (mut hold, mut length) = (None, 0);
         if let Some(file) = file {
             let bytes = tokio::fs::read(file).await.map_err(|error| Problem::internal(&error))?;
+            let version = Ingestion::name(&bytes);
             length = bytes.len() as u64;
-            hold = Some(self.ingestion.hold(&Ingestion::name(&bytes)));
-            job.version = Some(self.ingestion.keep(&bytes).await.map_err(problem)?);
+            hold = Some(self.ingestion.hold(&version));
+            self.ingestion.keep_as(&version, &bytes).await.map_err(problem)?;
+            job.version = Some(version);
         }
         let text = serde_json::to_string(&job).map_err(|error| Problem::internal(&error))?;
         let turn = Turn::new(Job::thread(&job.document()), &self.program, Message::user(text));

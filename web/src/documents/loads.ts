@@ -275,8 +275,8 @@ function heard({ name, data }: Told): Partial<Load> {
 
 /** What a load came to: it may have ended well, and the document still not be there to be searched. */
 function came(data: unknown): Partial<Load> {
-  const { message } = data as { message?: { content?: string; text?: string } | null };
-  const { outcome } = JSON.parse(message?.text ?? message?.content ?? "{}") as { outcome?: Outcome };
+  const { message } = data as { message?: { text: string } | null };
+  const { outcome } = JSON.parse(message?.text ?? "{}") as { outcome?: Outcome };
   if (typeof outcome === "object" && outcome.failed) return { state: "failed", problem: outcome.failed.why };
   if (typeof outcome === "object" && outcome.duplicate) return { state: "duplicate", part: 1 };
   if (outcome === "empty" || outcome === "unchanged" || outcome === "stopped") return { state: outcome, part: 1 };

@@ -56,8 +56,8 @@ pub(super) fn run(config: &Config, repair: bool) -> anyhow::Result<ExitCode> {
 /// What is being loaded, or was interrupted and will go on.
 fn underway(file: &EngineFile) -> anyhow::Result<Underway> {
     let mut underway = Underway::default();
-    for message in file.unfinished()?.iter().flat_map(|unfinished| &unfinished.input) {
-        if let Ok(job) = serde_json::from_str::<Job>(&message.text) {
+    for unfinished in file.unfinished()? {
+        if let Ok(job) = Job::asked(&unfinished.input) {
             underway.documents.insert(job.document());
             underway.contents.extend(job.version);
         }

@@ -234,18 +234,14 @@ impl Loader<'_> {
             && let Some(unchanged) = known.and_then(|known| job.unchanged(&known))
         {
             // It is there, unless the store was damaged.
-            if let Some(bytes) = &bytes {
-                self.ingestion.keep(bytes).await?;
-            }
+            self.keep(&job, bytes.as_deref()).await?;
             return Ok(unchanged);
         }
         if (self.begun.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(BETWEEN_UPKEEP) {
             self.keep_up().await;
         }
         loop {
-            if let Some(bytes) = &bytes {
-                self.ingestion.keep(bytes).await?;
-            }
+            self.keep(&job, bytes.as_deref()).await?;
             let (goes_on, id) = match run.take() {
                 Some(run) => (true, run),
                 None => (false, self.submit(&job).await?),
@@ -257,6 +253,14 @@ impl Loader<'_> {
             }
             return Ok(summary);
         }
+    }
+
+    /// Keeps the content, if it is here.
+    async fn keep(&self, job: &Job, bytes: Option<&[u8]>) -> anyhow::Result<()> {
+        if let (Some(version), Some(bytes)) = (&job.version, bytes) {
+            self.ingestion.keep_as(version, bytes).await?;
+        }
+        Ok(())
     }
 
     async fn submit(&self, job: &Job) -> anyhow::Result<RunId> {

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use ibid_core::evidence::DocumentId;
-use ibid_core::{Corpus, Label, RunId, Tenant, ThreadId};
+use ibid_core::{Corpus, Label, Message, RunId, Tenant, ThreadId};
 use ibid_graph::{END, State};
 use ibid_reading::Kind;
 use serde::{Deserialize, Serialize};
 
 use crate::ChunkSize;
-use crate::document::{Document, Status, document_id};
+use crate::document::{Document, Status, count, document_id};
 
 /// A document to be loaded.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -60,6 +60,14 @@ impl Job {
         ThreadId::from_bytes(bytes)
     }
 
+    /// What a turn is asked to load: a job as JSON in its first message.
+    ///
+    /// # Errors
+    /// Fails when it is no job.
+    pub fn asked(messages: &[Message]) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(messages.first().map(|message| message.text.as_str()).unwrap_or_default())
+    }
+
     /// What loading it would come to, if its content is there already and was loaded in this way.
     pub fn unchanged(&self, known: &Document) -> Option<Summary> {
         let version = self.version.as_ref()?;
@@ -68,16 +76,12 @@ impl Job {
             source: self.source.clone(),
             outcome: Outcome::Unchanged,
             pages: count(known.pages.len()),
-            skipped: count(known.pages.iter().filter(|page| page.skipped.is_some()).count()),
+            skipped: known.skipped(),
             tables: known.tables,
             chunks: known.chunks,
             milliseconds: 0,
         })
     }
-}
-
-fn count(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 impl Settings {

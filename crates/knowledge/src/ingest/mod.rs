@@ -58,8 +58,16 @@ impl Ingestion {
     /// Fails when the store cannot be written.
     pub async fn keep(&self, bytes: &[u8]) -> Result<String, Error> {
         let version = Self::name(bytes);
-        self.store.keep_original(&version, bytes).await?;
+        self.keep_as(&version, bytes).await?;
         Ok(version)
+    }
+
+    /// The same for a content whose [name](Self::name) is known.
+    ///
+    /// # Errors
+    /// Fails when the store cannot be written.
+    pub async fn keep_as(&self, version: &str, bytes: &[u8]) -> Result<(), Error> {
+        self.store.keep_original(version, bytes).await
     }
 
     /// Whether a scope may load this: into its own corpora, and over nothing that it may not see. Gives what is
@@ -177,8 +185,7 @@ impl Ingestion {
     /// Fails when the graph is not sound, which a test would show.
     pub fn program(&self) -> Result<Arc<dyn Program<TurnInput, Vec<Message>>>, BuildError> {
         let begin = |input: TurnInput| {
-            let text = input.messages.first().map(|message| message.text.as_str()).unwrap_or_default();
-            let job = serde_json::from_str(text)
+            let job = Job::asked(&input.messages)
                 .map_err(|error| Begin::from(format!("this is no job: {error}")))?;
             Ok(Loading::new(job, input.run))
         };

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::Ingestion;
 use super::job::{Batch, Change, Cut, Fetched, Job, Loading, Outcome};
 use crate::chunk::{Chunk, chunks};
-use crate::document::{Document, PageRecord, Status};
+use crate::document::{Document, PageRecord, Status, count};
 use crate::{Error, language};
 
 /// What a step comes to.
@@ -36,10 +36,8 @@ pub(crate) fn fetch(ingestion: Ingestion, loading: Arc<Loading>, context: Contex
     Box::pin(async move {
         let began = now();
         let job = &loading.job;
-        let version = match brought(&ingestion, job, &context).await {
-            Ok(Some(version)) => version,
-            Ok(None) => return Ok(ended(Outcome::Stopped, began)),
-            Err(error) => return Err(error.into()),
+        let Some(version) = brought(&ingestion, job, &context).await? else {
+            return Ok(ended(Outcome::Stopped, began));
         };
         let file = ingestion.store.original(&version).await?;
         let bytes = tokio::fs::metadata(file.path())
@@ -176,12 +174,10 @@ pub(crate) fn cut(ingestion: Ingestion, loading: Arc<Loading>, context: Context)
         let mut document = draft(&loading, &fetched, Status::Loading);
         describe(&mut document, &pages, &chunks);
         let work = loading.work();
-        let skipped = document.pages.iter().filter(|page| page.skipped.is_some()).count();
-        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let cut = Cut {
             parts: count(chunks.len().div_ceil(CHUNKS)),
             chunks: count(chunks.len()),
-            skipped: count(skipped),
+            skipped: document.skipped(),
             tables: document.tables,
         };
         for (part, chunks) in chunks.chunks(CHUNKS).enumerate() {
@@ -206,8 +202,8 @@ fn describe(document: &mut Document, pages: &[Page], chunks: &[Chunk]) {
         .iter()
         .flat_map(|page| &page.blocks)
         .filter(|block| matches!(block, Block::Table(table) if !table.continues));
-    document.tables = u32::try_from(tables.count()).unwrap_or(u32::MAX);
-    document.chunks = u32::try_from(chunks.len()).unwrap_or(u32::MAX);
+    document.tables = count(tables.count());
+    document.chunks = count(chunks.len());
     if document.language.is_empty() {
         let text = chunks.iter().take(40).map(|chunk| chunk.text.as_str()).collect::<Vec<_>>().join("\n");
         document.language = language::of(&text).unwrap_or_default().to_owned();

@@ -238,8 +238,8 @@ async fn what_waits_to_be_loaded_is_listed_and_leaves_nothing_when_it_is_stopped
     assert_eq!((listed.status, Some(listed.pending)), (Status::Ready, file.version.clone()));
 
     // One of two that load the same goes: the content stays for the other, and goes with it.
-    let (first, second) = (file.version.as_ref().unwrap(), file.version.as_ref().unwrap());
-    let (first, second) = (ingestion.hold(first), ingestion.hold(second));
+    let held = || ingestion.hold(file.version.as_ref().unwrap());
+    let (first, second) = (held(), held());
     assert!(!ingestion.abandon(&file, RunId::new()).await.unwrap());
     ingestion.let_go(&file, first).await.unwrap();
     assert_eq!(store.fsck(false, &Underway::default()).await.unwrap().originals, 2);
