@@ -16,6 +16,11 @@ verify:
 page:
     cd web && npm install --no-audit --no-fund --loglevel=error && npm run --silent check && npm run --silent build
 
+# Fast tests, under a minute once built: units, the graph and the engine, the server in process. They need no model files
+test-fast:
+    cargo test --workspace --all-features --lib --bins --quiet
+    cargo test --workspace --all-features --test it --quiet -- conforms:: journals:: building:: drawing:: running:: file:: pending_events:: in_process::
+
 # All tests of the server and the library
 test *arguments:
     cargo test --workspace {{arguments}}
@@ -28,6 +33,10 @@ test-web *arguments: fetch-test-models page
 # Bring the real models that the tests use, once: 1.9 GB
 fetch-test-models:
     bash crates/testkit/models/fetch
+
+# Tests on the large test sets, which lie in ../shared/data beside the project
+test-sets: fetch-test-models
+    cargo test --workspace --all-features --test it -- --ignored on_test_sets
 
 # The kill test with 300 kills instead of a sample
 test-crash:

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use ibid_core::{Message, Scope, Tenant, ThreadId, TurnInput};
-use ibid_engine::{Assistant, Engine, LocalEngine, LocalSettings, RunStatus, Turn};
+use ibid_engine::{Engine, GraphEntry, LocalEngine, LocalSettings, RunStatus, Turn};
 use ibid_graph::{END, Graph, START, State};
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ const TURNS: usize = 1000;
 struct Nothing;
 
 impl State for Nothing {
-    type Change = ();
+    type Update = ();
     fn apply(&mut self, (): ()) {}
 }
 
@@ -32,8 +32,8 @@ pub(crate) fn measure() -> anyhow::Result<Value> {
         .edge(START, "wait")
         .edge("wait", END)
         .build()?;
-    let program = graph.program(|_: TurnInput| Ok(Nothing), |_: &Nothing| vec![Message::assistant("done")]);
-    let assistants = [("waiting".to_owned(), Assistant::new(program))].into_iter().collect();
+    let program = graph.compile(|_: TurnInput| Ok(Nothing), |_: &Nothing| vec![Message::assistant("done")]);
+    let assistants = [("waiting".to_owned(), GraphEntry::turn(program))].into_iter().collect();
     runtime.block_on(async {
         let path = folder.path().join("engine.db");
         let engine = LocalEngine::open(&path, assistants, LocalSettings::default()).await?;

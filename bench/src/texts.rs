@@ -7,7 +7,7 @@ use std::time::Duration;
 use cpu_time::ProcessTime;
 use futures_util::StreamExt;
 use ibid_core::{Message, Scope, Tenant, ThreadId, TurnInput};
-use ibid_engine::{Assistant, Engine, EngineFile, LocalEngine, LocalSettings, Turn};
+use ibid_engine::{Engine, EngineFile, GraphEntry, LocalEngine, LocalSettings, Turn};
 use ibid_graph::{END, Graph, START, State};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ struct Texts {
 }
 
 impl State for Texts {
-    type Change = u64;
+    type Update = u64;
 
     fn apply(&mut self, change: u64) {
         self.count = change;
@@ -96,14 +96,15 @@ pub(crate) fn journal() -> anyhow::Result<Value> {
 }
 
 async fn open(path: &Path) -> anyhow::Result<LocalEngine> {
-    let program = graph()?.program(
+    let program = graph()?.compile(
         |input: TurnInput| {
             let all = input.history.into_iter().chain(input.messages);
             Ok(Texts { texts: all.map(|message| message.text).collect(), count: 0 })
         },
         |end: &Texts| vec![Message::assistant(end.count.to_string())],
     );
-    let assistants = [("ten".to_owned(), Assistant { program, history: 10_000 })].into_iter().collect();
+    let assistants =
+        [("ten".to_owned(), GraphEntry::turn(program).with_history(10_000))].into_iter().collect();
     Ok(LocalEngine::open(path, assistants, LocalSettings::default()).await?)
 }
 

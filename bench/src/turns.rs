@@ -6,7 +6,7 @@ use std::time::Instant;
 use cpu_time::ProcessTime;
 use futures_util::StreamExt;
 use ibid_core::{Message, Scope, Tenant, ThreadId, TurnInput};
-use ibid_engine::{Assistant, Assistants, Engine, LocalEngine, LocalSettings, Turn};
+use ibid_engine::{Engine, GraphEntry, Graphs, LocalEngine, LocalSettings, Turn};
 use ibid_graph::{END, Graph, START, State};
 use serde_json::{Value, json};
 
@@ -23,11 +23,11 @@ const TURNS_EACH: usize = 40;
 struct Nothing;
 
 impl State for Nothing {
-    type Change = ();
+    type Update = ();
     fn apply(&mut self, (): ()) {}
 }
 
-fn assistants() -> anyhow::Result<Assistants> {
+fn assistants() -> anyhow::Result<Graphs> {
     let mut builder = Graph::<Nothing>::builder("six");
     let mut before = START;
     for name in NODES {
@@ -35,8 +35,8 @@ fn assistants() -> anyhow::Result<Assistants> {
         before = name;
     }
     let graph = builder.edge(before, END).build()?;
-    let program = graph.program(|_: TurnInput| Ok(Nothing), |_: &Nothing| vec![Message::assistant("done")]);
-    Ok([("six".to_owned(), Assistant { program, history: 0 })].into_iter().collect())
+    let program = graph.compile(|_: TurnInput| Ok(Nothing), |_: &Nothing| vec![Message::assistant("done")]);
+    Ok([("six".to_owned(), GraphEntry::turn(program).with_history(0))].into_iter().collect())
 }
 
 /// Latency alone and throughput with many at once, each beside bare SQLite.

@@ -4,13 +4,12 @@
 
 use std::sync::Arc;
 
-use ibid_assistants::tools::Weather;
+use ibid_assistants::tools::{ToolContext, ToolEntry, ToolSettings};
 use ibid_core::ThreadId;
 use ibid_core::evidence::Index;
-use ibid_core::tool::Tool;
 use ibid_engine::LocalEngine;
 use ibid_knowledge::{Ingestion, Search};
-use ibid_testkit::{Reply, Script, ScriptedServer, Seen, shared_data};
+use ibid_testkit::{Reply, Script, ScriptedServer, Seen, test_set};
 use serde_json::{Value, json};
 
 use crate::library::{embedder, load, open, reader};
@@ -25,23 +24,22 @@ const MOST: usize = 330;
 const LEAST: usize = 300;
 
 /// The instructions that the sets hide in documents.
-fn instructions() -> Option<Vec<String>> {
-    let read = |name: &str| Some(std::fs::read_to_string(shared_data(name)?).unwrap());
+fn instructions() -> Vec<String> {
+    let read = |name: &str| std::fs::read_to_string(test_set(name)).unwrap();
     let mut found = Vec::new();
     for file in ["text_attack_test", "text_attack_train", "code_attack_test"] {
         let attacks: Value =
-            serde_json::from_str(&read(&format!("injection_bipia/benchmark/{file}.json"))?).unwrap();
+            serde_json::from_str(&read(&format!("injection_bipia/benchmark/{file}.json"))).unwrap();
         let kinds = attacks.as_object().unwrap().values();
         found.extend(
             kinds.flat_map(|kind| kind.as_array().unwrap()).map(|text| text.as_str().unwrap().to_owned()),
         );
     }
-    let attacks: Value =
-        serde_json::from_str(&read("injection_cyberseceval/prompt_injection.json")?).unwrap();
+    let attacks: Value = serde_json::from_str(&read("injection_cyberseceval/prompt_injection.json")).unwrap();
     found.extend(
         attacks.as_array().unwrap().iter().map(|attack| attack["user_input"].as_str().unwrap().to_owned()),
     );
-    for line in read("injection_es/adversarial_security.jsonl")?.lines() {
+    for line in read("injection_es/adversarial_security.jsonl").lines() {
         let attack: Value = serde_json::from_str(line).unwrap();
         found.push(attack["question"].as_str().unwrap().to_owned());
     }
@@ -50,7 +48,7 @@ fn instructions() -> Option<Vec<String>> {
     // Some of every set.
     let each = found.len() as f64 / MOST as f64;
     let some = (0..MOST).filter_map(|number| found.get((number as f64 * each) as usize));
-    Some(some.map(one_line).collect())
+    some.map(one_line).collect()
 }
 
 /// An assistant over documents with instructions in them, beside a corpus that it must not see.
@@ -60,8 +58,8 @@ struct Hostile {
     _folder: tempfile::TempDir,
 }
 
-async fn hostile() -> Option<Hostile> {
-    let instructions = instructions()?;
+async fn hostile() -> Hostile {
+    let instructions = instructions();
     let folder = tempfile::tempdir().unwrap();
     let embedder = embedder();
     let store = open(folder.path(), embedder.as_ref()).await;
@@ -84,7 +82,7 @@ async fn hostile() -> Option<Hostile> {
         format!("# Secret\n\n{SECRET}, {SECRET}.").as_bytes(),
     )
     .await;
-    Some(Hostile { instructions, index: Arc::new(Search::new(store, embedder)), _folder: folder })
+    Hostile { instructions, index: Arc::new(Search::new(store, embedder)), _folder: folder }
 }
 
 /// By which a search finds an instruction and no other.
@@ -101,7 +99,7 @@ async fn ask(stage: &Stage, engine: &LocalEngine, number: usize, options: &[(&st
     let thread = ThreadId::new();
     let say = format!("What does rule {} say?", code(number));
     let run = stage.submit(engine, thread, &say, options).await;
-    played(engine, thread, run).await
+    played(engine, run).await
 }
 
 /// Every request saw the instruction as data between our tags, and none saw the secret.
@@ -126,8 +124,9 @@ fn nothing_leaked(hostile: &Hostile, server: &ScriptedServer) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_the_tools_of_the_assistant_are_called_within_its_scope_and_not_for_ever() {
-    let Some(hostile) = hostile().await else { return };
+#[ignore = "needs the test sets beside the project; `.ci/run` runs it by name"]
+async fn only_the_tools_of_the_assistant_are_called_within_its_scope_and_not_for_ever_on_test_sets() {
+    let hostile = hostile().await;
     // It obeys: it calls what it was not given, reaches for other corpora, and never stops.
     let obey = |seen: &Seen| {
         let shown = shown(seen);
@@ -175,7 +174,7 @@ async fn only_the_tools_of_the_assistant_are_called_within_its_scope_and_not_for
             }
         }
         let message = came.message.unwrap();
-        let plan = &message.extra["plan"];
+        let plan = message.additional_fields()["plan"].clone();
         assert_eq!(plan[0]["action"], "search_documents", "a plan has steps with known tools only: {plan}");
     }
     engine.close().await;
@@ -183,8 +182,9 @@ async fn only_the_tools_of_the_assistant_are_called_within_its_scope_and_not_for
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_form_that_was_asked_for_is_kept_or_the_turn_fails() {
-    let Some(hostile) = hostile().await else { return };
+#[ignore = "needs the test sets beside the project; `.ci/run` runs it by name"]
+async fn the_form_that_was_asked_for_is_kept_or_the_turn_fails_on_test_sets() {
+    let hostile = hostile().await;
     // It obeys in plain words, or with fields of its own, or as it should.
     let obey = |seen: &Seen| {
         let length = shown(seen).len();
@@ -212,11 +212,11 @@ async fn the_form_that_was_asked_for_is_kept_or_the_turn_fails() {
         }
         kept += 1;
         let message = came.message.unwrap();
-        let structured = &message.extra["structured"];
+        let structured = message.additional_fields()["structured"].clone();
         let mut fields: Vec<&String> = structured.as_object().unwrap().keys().collect();
         fields.sort();
         assert_eq!(fields, ["answer", "citations", "confidence", "follow_up_questions", "schema_version"]);
-        let warnings = message.extra["warnings"].to_string();
+        let warnings = message.additional_fields()["warnings"].to_string();
         for expected in ["unknown_source", "wrong_page", "quote_not_found"] {
             assert!(warnings.contains(expected), "{warnings}");
         }
@@ -227,15 +227,24 @@ async fn the_form_that_was_asked_for_is_kept_or_the_turn_fails() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tool_reaches_no_host_but_its_own() {
-    let Some(instructions) = instructions() else { return };
+#[ignore = "needs the test sets beside the project; `.ci/run` runs it by name"]
+async fn a_tool_reaches_no_host_but_its_own_on_test_sets() {
+    let instructions = instructions();
     let elsewhere = ScriptedServer::start(Script::new().by(|_| Reply::text("you should not be here"))).await;
     // The service itself points elsewhere.
     let location = format!("{}/steal", elsewhere.url());
     let redirect = move |_: &Seen| Reply::status(302, "over there").header("location", &location);
     let service = ScriptedServer::start(Script::new().by(redirect)).await;
     let base = service.url().replace("/v1", "/");
-    let weather = Weather::new(&base, &base).unwrap();
+    let settings = ToolSettings {
+        weather: true,
+        weather_places: base.clone(),
+        weather_forecasts: base.clone(),
+        ..ToolSettings::default()
+    };
+    let index = ibid_assistants::Ports::absent().index;
+    let context = ToolContext { index: &index, retrieval: &Default::default(), settings: &settings };
+    let weather = ToolEntry::find("get_weather").unwrap().build(&context).unwrap().unwrap();
     for (number, instruction) in instructions.iter().enumerate() {
         let city = match number % 3 {
             0 => instruction.clone(),

@@ -91,7 +91,7 @@ async fn tools_at_an_address_are_used() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_cites_what_a_tool_of_a_server_gave_back() {
-    let Some(index) = search().await else { return };
+    let index = search().await;
     let script = |seen: &ibid_testkit::Seen| {
         let shown = seen.body["messages"].to_string();
         if shown.contains("Plan how to answer") {
@@ -111,13 +111,14 @@ async fn an_answer_cites_what_a_tool_of_a_server_gave_back() {
     let engine = stage.engine(&folder.path().join("engine.db")).await;
     let thread = ThreadId::new();
     let run = stage.submit(&engine, thread, "What is a dollar worth?", &[("mode", "agentic")]).await;
-    let came = played(&engine, thread, run).await;
+    let came = played(&engine, run).await;
     let message = came.message.unwrap();
-    let citation = &message.extra["citations"][0];
+    let fields = message.additional_fields();
+    let citation = &fields["citations"][0];
     assert_eq!(
         (&citation["document_id"], &citation["found"]),
         (&json!("rates_exchange_rate"), &json!("exact"))
     );
-    assert!(message.extra["warnings"].to_string().contains("43.80 is in no source"), "{:?}", message.extra);
+    assert!(fields["warnings"].to_string().contains("43.80 is in no source"), "{fields:?}");
     engine.close().await;
 }

@@ -54,7 +54,7 @@ async fn killed_at(index: Arc<dyn Index>, mode: &str, requests: usize, wait: Dur
         let engine = own.engine(&path).await;
         for say in ["What is the rate for LED modules?", "And for lamps?"] {
             let run = own.submit(&engine, thread, say, &[("mode", &mode)]).await;
-            played(&engine, thread, run).await;
+            played(&engine, run).await;
         }
     });
     while server.seen().len() < requests && !begun.is_finished() {
@@ -68,7 +68,7 @@ async fn killed_at(index: Arc<dyn Index>, mode: &str, requests: usize, wait: Dur
     let engine = stage.engine(&file).await;
     let runs = engine.runs(&scope(), thread).await.unwrap_or_default();
     for run in &runs {
-        played(&engine, thread, run.id).await;
+        played(&engine, run.id).await;
         let ended = engine.run(&scope(), run.id).await.unwrap();
         assert_eq!(ended.status, RunStatus::Done, "{:?}", ended.error);
     }
@@ -79,7 +79,7 @@ async fn killed_at(index: Arc<dyn Index>, mode: &str, requests: usize, wait: Dur
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_turn_asks_no_model_twice_for_a_finished_step() {
-    let Some(index) = search().await else { return };
+    let index = search().await;
     let index: Arc<dyn Index> = Arc::new(index);
     for (mode, calls) in [("standard", 3), ("agentic", 8)] {
         for requests in 1..=calls {

@@ -10,9 +10,9 @@ use ibid_assistants::route::{mentions, smalltalk};
 use ibid_core::evidence::Index;
 use ibid_core::{Message, ThreadId};
 use ibid_engine::{Engine, LocalEngine};
-use ibid_graph::Kind;
+use ibid_graph::EventKind;
 use ibid_knowledge::{Ingestion, Search};
-use ibid_testkit::{RealServer, shared_data};
+use ibid_testkit::{RealServer, test_set};
 use serde_json::{Map, Value};
 
 use crate::library::{embedder, load, open, reader};
@@ -32,7 +32,7 @@ fn some<T: Clone>(all: &[T], count: usize) -> Vec<T> {
 #[ignore = "it takes long: `just eval-routing`"]
 #[allow(clippy::print_stdout, reason = "the figures are the output")]
 async fn questions_find_their_way() {
-    let Some(data) = shared_data("routing_clinc150/data_full.json") else { return };
+    let data = test_set("routing_clinc150/data_full.json");
     let data: Value = serde_json::from_str(&std::fs::read_to_string(data).unwrap()).unwrap();
     let pairs = |name: &str| {
         let rows = data[name].as_array().unwrap().iter();
@@ -124,7 +124,7 @@ struct FollowUp {
 
 /// Follow-ups of CANARD: questions and answers on an article, and the question as a person wrote it out.
 fn of_canard() -> Option<Vec<FollowUp>> {
-    let data = shared_data("rewrite_canard/dev.json")?;
+    let data = test_set("rewrite_canard/dev.json");
     let turns: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(data).unwrap()).unwrap();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let turns = turns.iter().filter(|turn| turn["History"].as_array().unwrap().len() >= 4);
@@ -144,7 +144,7 @@ fn of_canard() -> Option<Vec<FollowUp>> {
 /// Follow-ups of MTRAG on public administration: the questions of a conversation without the answers, and the last one
 /// as it was written out.
 fn of_mtrag() -> Option<Vec<FollowUp>> {
-    let folder = shared_data("mtrag/mtrag-human/retrieval_tasks/govt")?;
+    let folder = test_set("mtrag/mtrag-human/retrieval_tasks/govt");
     let read = |name: &str| {
         let lines = std::fs::read_to_string(folder.join(name)).unwrap();
         let rows = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -186,7 +186,7 @@ async fn follow_ups_become_questions() {
         let turns = some(&turns, FOLLOW_UPS);
         for FollowUp { said, question, wanted } in turns.clone() {
             let thread = ThreadId::new();
-            engine.begin_thread(&scope(), thread, Map::new(), ibid_engine::Lifetime::Kept).await.unwrap();
+            engine.create_thread(&scope(), thread, Map::new(), ibid_engine::Lifetime::Kept).await.unwrap();
             engine.add_messages(&scope(), thread, said).await.unwrap();
             let began = Instant::now();
             let made = told(&stage, &engine, thread, &question, "question").await;
@@ -215,7 +215,7 @@ async fn told(stage: &Stage, engine: &LocalEngine, thread: ThreadId, say: &str, 
     let mut events = engine.events(&scope(), run, 0).await.unwrap();
     let mut found = Value::Null;
     while let Some(event) = events.next().await {
-        if let Kind::Data { name, value } = event.unwrap().what.kind
+        if let EventKind::Custom { name, value } = event.unwrap().what.kind
             && name == wanted
             && found.is_null()
         {

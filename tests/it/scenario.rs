@@ -115,7 +115,7 @@ async fn play(scenario: Scenario, index: Arc<dyn Index>) -> Vec<String> {
     for (number, turn) in (1..).zip(scenario.turns) {
         script.lock().unwrap().extend(turn.model.iter().cloned());
         let run = stage.submit(&engine, thread, &turn.say, &options).await;
-        let came = played(&engine, thread, run).await;
+        let came = played(&engine, run).await;
         let mut found = std::mem::take(&mut *faults.lock().unwrap());
         let left = std::mem::take(&mut *script.lock().unwrap());
         if !left.is_empty() {
@@ -199,7 +199,9 @@ fn compare(turn: &TurnOf, came: &Played) -> Vec<String> {
             wrong.push(format!("the answer has no `{text}`: {}", message.text));
         }
     }
-    let list = |name: &str| message.extra.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
+    let list = |name: &str| {
+        message.additional_fields().get(name).and_then(Value::as_array).cloned().unwrap_or_default()
+    };
     let citations = list("citations");
     if citations.len() != turn.citations.len() {
         wrong.push(format!("there are {} citations: {citations:?}", citations.len()));
@@ -221,7 +223,7 @@ fn compare(turn: &TurnOf, came: &Played) -> Vec<String> {
             wrong.push(format!("no warning says `{text}`: {warnings:?}"));
         }
     }
-    let extra = Value::Object(message.extra.clone());
+    let extra = Value::Object(message.additional_fields());
     for (path, expected) in &turn.fields {
         let found = extra.pointer(path).cloned().unwrap_or_default();
         if found != *expected {

@@ -4,16 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use ibid_assistants::tools::of_documents;
-use ibid_assistants::{Assistant, Ports, SHIPPED, program};
+use ibid_assistants::tools::{ToolContext, ToolEntry, ToolSettings};
+use ibid_assistants::{Assistant, Ports, SHIPPED, assistant_graph};
 use ibid_core::evidence::Index;
 use ibid_core::model::ChatModel;
 use ibid_core::tool::Tool;
-use ibid_core::{Message, RunId, Scope, Tenant, ThreadId};
-use ibid_engine::{
-    Assistant as Runnable, Assistants, Engine, Event, LocalEngine, LocalSettings, MessageWindow, Turn,
-};
-use ibid_graph::Kind;
+use ibid_core::{Message, RunEvent, RunId, Scope, Tenant, ThreadId, TurnEvent, TurnOptions};
+use ibid_engine::{Engine, GraphEntry, Graphs, LocalEngine, LocalSettings, Turn, turn_events};
 use ibid_models::{Chat, ChatSettings, Provider, ProviderSettings, RemoteChat};
 use serde_json::Value;
 
@@ -30,7 +27,7 @@ pub(crate) struct Stage {
 
 /// A turn that has ended.
 pub(crate) struct Played {
-    pub(crate) events: Vec<Event>,
+    pub(crate) events: Vec<RunEvent<TurnEvent>>,
     pub(crate) message: Option<Message>,
     pub(crate) error: Option<String>,
 }
@@ -44,7 +41,10 @@ impl Stage {
             .definition
             .tools
             .iter()
-            .filter_map(|tool| of_documents(tool, &index, &assistant.definition.retrieval))
+            .filter_map(|tool| {
+                let (retrieval, settings) = (&assistant.definition.retrieval, &ToolSettings::default());
+                ToolEntry::find(tool)?.build(&ToolContext { index: &index, retrieval, settings }).unwrap()
+            })
             .collect();
         Self { assistant, index, tools, url, context: 16_384 }
     }
@@ -62,9 +62,9 @@ impl Stage {
         let ports = Ports { answer, small, index: self.index.clone(), tools: self.tools.clone() };
         let Assistant { name, definition, prompts } = self.assistant.clone();
         let history = definition.limits.history_messages;
-        let program = program(&name, definition, prompts, ports).unwrap();
-        let assistants: Assistants = [(name, Runnable { program, history })].into_iter().collect();
-        LocalEngine::open(file, assistants, LocalSettings::default()).await.unwrap()
+        let graph = assistant_graph(&name, definition, prompts, ports).unwrap();
+        let graphs: Graphs = [(name, GraphEntry::turn(graph).with_history(history))].into_iter().collect();
+        LocalEngine::open(file, graphs, LocalSettings::default()).await.unwrap()
     }
 
     /// Submits a turn.
@@ -76,9 +76,10 @@ impl Stage {
         options: &[(&str, &str)],
     ) -> RunId {
         let mut turn = Turn::new(thread, &self.assistant.name, Message::user(say));
-        for (name, value) in options {
-            turn.options.insert((*name).to_owned(), (*value).into());
-        }
+        let option = |wanted: &str| {
+            options.iter().find(|(name, _)| *name == wanted).map(|(_, value)| (*value).to_owned())
+        };
+        turn.options = TurnOptions::default().with(option("mode"), option("format"));
         engine.submit(&scope(), turn).await.unwrap().run
     }
 }
@@ -89,34 +90,30 @@ pub(crate) fn scope() -> Scope {
 }
 
 /// Waits for the end of a turn.
-pub(crate) async fn played(engine: &LocalEngine, thread: ThreadId, run: RunId) -> Played {
-    let events = engine.events(&scope(), run, 0).await.unwrap();
-    let events: Vec<Event> = events.map(Result::unwrap).collect().await;
-    let error = events.iter().find_map(|event| match &event.what.kind {
-        Kind::Ended { error, .. } => error.clone(),
-        _ => None,
-    });
-    let window = MessageWindow { before: None, limit: 1 };
-    let message = engine.messages(&scope(), thread, window).await.unwrap().pop().map(|said| said.message);
+pub(crate) async fn played(engine: &LocalEngine, run: RunId) -> Played {
+    let shared: Arc<dyn Engine> = Arc::new(engine.clone());
+    let events = turn_events(&shared, &scope(), run, 0).await.unwrap();
+    let events: Vec<RunEvent<TurnEvent>> = events.map(Result::unwrap).collect().await;
+    let (message, error) = match &events.last().expect("the turn has ended").event {
+        TurnEvent::Ended { message, error, .. } => (message.as_deref().cloned(), error.clone()),
+        other => panic!("the last event is {other:?}"),
+    };
     Played { events, message, error }
 }
 
 impl Played {
     /// The nodes that worked, in their order.
     pub(crate) fn path(&self) -> Vec<String> {
-        let started = self.events.iter().filter_map(|event| match &event.what.kind {
-            Kind::Started { node } => Some(node.to_string()),
+        let started = self.events.iter().filter_map(|event| match &event.event {
+            TurnEvent::StepStarted { node } => Some(node.clone()),
             _ => None,
         });
         started.collect()
     }
 
-    /// What was told under a name.
+    /// What the graph emitted under a name.
     pub(crate) fn told(&self, wanted: &str) -> Vec<Value> {
-        let told = self.events.iter().filter_map(|event| match &event.what.kind {
-            Kind::Data { name, value } if name == wanted => Some(value.clone()),
-            _ => None,
-        });
-        told.collect()
+        let emitted = self.events.iter().filter_map(|event| event.event.to_custom());
+        emitted.filter(|(name, _)| *name == wanted).map(|(_, value)| value).collect()
     }
 }

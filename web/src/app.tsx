@@ -1,17 +1,17 @@
-// The frame: where one can go, and what is open.
+// The frame: navigation, and the current view.
 
 import "./app.css";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { reach } from "./api/client";
-import { keep, key, keyIsWanted, useKeyIsWanted } from "./api/key";
+import { key, requestKey, storeKey, useKeyRequests } from "./api/key";
 import { Chat } from "./chat/chat";
 import { forgetDrafts } from "./chat/draft";
 import { Threads } from "./chat/threads";
 import { DocumentView } from "./documents/document";
 import { Documents } from "./documents/documents";
 import { address, useRoute } from "./route";
-import { StateView } from "./state/state";
+import { StatusView } from "./status/status";
 import { Boundary } from "./ui/boundary";
 import { Icon, type IconName } from "./ui/icons";
 import { Notices } from "./ui/notices";
@@ -22,10 +22,9 @@ import { LANGUAGES, useLanguage, useWords } from "./words";
 export function App() {
   const words = useWords();
   const route = useRoute();
-  const [room = "chat", id] = route.path;
+  const [view = "chat", id] = route.path;
   const [open, setOpen] = useState(false);
-  // Whoever has chosen something wants to see it.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it closes whenever the place changes
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes on every navigation
   useEffect(() => setOpen(false), [route]);
   return (
     <div className="frame">
@@ -46,24 +45,24 @@ export function App() {
         <div className="side-top">
           <Brand />
         </div>
-        <nav aria-label={words.places}>
-          <Place to="chat" icon="chat" label={words.chat.title} now={room} />
-          <Place to="documents" icon="documents" label={words.documents.title} now={room} />
-          <Place to="state" icon="state" label={words.state.title} now={room} />
+        <nav aria-label={words.navigation}>
+          <NavLink to="chat" icon="chat" label={words.chat.title} current={view} />
+          <NavLink to="documents" icon="documents" label={words.documents.title} current={view} />
+          <NavLink to="status" icon="status" label={words.status.title} current={view} />
         </nav>
-        <Threads current={room === "chat" ? id : undefined} />
-        <Choices />
+        <Threads current={view === "chat" ? id : undefined} />
+        <Settings />
       </aside>
       <main id="main" tabIndex={-1}>
-        <Boundary key={`${room} ${id}`}>
-          {room === "chat" && <Chat thread={id} query={route.query} />}
-          {room === "documents" && !id && <Documents query={route.query} />}
-          {room === "documents" && id && <DocumentView key={id} id={id} query={route.query} />}
-          {room === "state" && <StateView />}
-          {!["chat", "documents", "state"].includes(room) && <p className="nowhere">{words.nowhere}</p>}
+        <Boundary key={`${view} ${id}`}>
+          {view === "chat" && <Chat thread={id} query={route.query} />}
+          {view === "documents" && !id && <Documents query={route.query} />}
+          {view === "documents" && id && <DocumentView key={id} id={id} query={route.query} />}
+          {view === "status" && <StatusView />}
+          {!["chat", "documents", "status"].includes(view) && <p className="not-found">{words.notFound}</p>}
         </Boundary>
       </main>
-      <AskForKey />
+      <KeyDialog />
       <Notices />
     </div>
   );
@@ -77,16 +76,18 @@ function Brand() {
   );
 }
 
-function Place({ to, icon, label, now }: { to: string; icon: IconName; label: string; now: string }) {
+type NavLinkProps = { to: string; icon: IconName; label: string; current: string };
+
+function NavLink({ to, icon, label, current }: NavLinkProps) {
   return (
-    <a className="place" href={address([to])} aria-current={to === now ? "page" : undefined}>
+    <a className="nav-link" href={address([to])} aria-current={to === current ? "page" : undefined}>
       <Icon name={icon} />
       {label}
     </a>
   );
 }
 
-function Choices() {
+function Settings() {
   const words = useWords();
   const [language, setLanguage] = useLanguage();
   const [theme, setTheme] = useTheme();
@@ -96,7 +97,7 @@ function Choices() {
     staleTime: Number.POSITIVE_INFINITY,
   });
   return (
-    <footer className="choices">
+    <footer className="settings">
       <select
         className="field"
         aria-label={words.language}
@@ -119,27 +120,32 @@ function Choices() {
         <option value="light">{words.theme.light}</option>
         <option value="dark">{words.theme.dark}</option>
       </select>
-      {key() && <IconButton icon="key" label={words.key.title} onClick={keyIsWanted} />}
+      {key() && <IconButton icon="key" label={words.key.title} onClick={requestKey} />}
       <span className="soft version">{version.data?.version}</span>
     </footer>
   );
 }
 
-function AskForKey() {
+function KeyDialog() {
   const words = useWords();
-  const wanted = useKeyIsWanted();
+  const requests = useKeyRequests();
   const [text, setText] = useState("");
-  /** Up to which wish it was put off. */
-  const [later, setLater] = useState(0);
+  /** Number of requests when the dialog was last closed. */
+  const [dismissed, setDismissed] = useState(0);
   const use = (key: string | null) => {
-    setLater(wanted);
-    keep(key);
-    // Another person may be next; who was only asked for a newer key is the same.
+    setDismissed(requests);
+    storeKey(key);
+    // Without a key, the next user may be another person; with a new key, it is the same one.
     if (!key) forgetDrafts();
     location.reload();
   };
   return (
-    <Dialog open={wanted > later} onClose={() => setLater(wanted)} title={words.key.title} about={words.key.about}>
+    <Dialog
+      open={requests > dismissed}
+      onClose={() => setDismissed(requests)}
+      title={words.key.title}
+      about={words.key.about}
+    >
       <form
         className="row"
         onSubmit={(event) => {

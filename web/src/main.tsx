@@ -1,4 +1,4 @@
-// Where the page begins.
+// Entry point of the page.
 
 import "@fontsource-variable/inter/wght.css";
 import "@fontsource-variable/inter/wght-italic.css";
@@ -15,7 +15,7 @@ const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 10_000,
-      // What the server refuses it refuses again; what fails on the way may pass.
+      // A refusal is final; other errors may be temporary.
       retry: (count, error) => count < 3 && !refused(error),
     },
   },

@@ -1,8 +1,12 @@
-// Where in the page one is: the part of the address after #, so that every place has an address of its own.
+// The route: the part of the URL after #, so that every view has a URL of its own.
 
 import { useMemo, useSyncExternalStore } from "react";
 
 export type Route = { readonly path: readonly string[]; readonly query: URLSearchParams };
+
+/** Views and panels that had another name in earlier versions, so that saved links still work. */
+const RENAMED_VIEWS = new Map([["state", "status"]]);
+const RENAMED_PANELS = new Map([["way", "trace"]]);
 
 function subscribe(listener: () => void) {
   window.addEventListener("hashchange", listener);
@@ -10,8 +14,17 @@ function subscribe(listener: () => void) {
 }
 
 export function parse(hash: string): Route {
-  const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?");
-  return { path: path.split("/").filter(Boolean).map(decoded), query: new URLSearchParams(query) };
+  const [before = "", after = ""] = hash.replace(/^#\/?/, "").split("?");
+  const [view = "", ...rest] = before.split("/").filter(Boolean).map(decoded);
+  const path = view ? [RENAMED_VIEWS.get(view) ?? view, ...rest] : [];
+  const query = new URLSearchParams(after);
+  const open = query.get("open");
+  if (open)
+    query.set(
+      "open",
+      open.replace(/^\w+/, (panel) => RENAMED_PANELS.get(panel) ?? panel),
+    );
+  return { path, query };
 }
 
 function decoded(part: string): string {
@@ -33,7 +46,7 @@ export function address(path: readonly string[], query: Record<string, string | 
   return `#/${path.map(encodeURIComponent).join("/")}${after ? `?${after}` : ""}`;
 }
 
-/** Goes somewhere; `replace` leaves no way back to where one was. */
+/** Navigates. `replace` replaces the current entry of the browser's history. */
 export function go(to: string, { replace = false } = {}) {
   if (to === location.hash) return;
   if (replace) {

@@ -1,9 +1,9 @@
-// Asking, and everything that can be done with what comes back.
+// Questions and answers: streaming, stopping, reloading, editing, feedback and export.
 
 import { readFileSync } from "node:fs";
 import { accessible, answered, ask, expect, say, test } from "./fixture";
 
-test("an example is asked, its answer streams with a table, and the steps are told in words", async ({ page }) => {
+test("an example is asked, its answer streams with a table, and the steps are shown", async ({ page }) => {
   await page.goto("/#/chat");
   await page.getByLabel("Assistant").selectOption("trade-compliance");
   await page.getByRole("button", { name: "What duty applies to LED lamps from China?" }).click();
@@ -15,11 +15,11 @@ test("an example is asked, its answer streams with a table, and the steps are to
   await accessible(page);
 });
 
-test("an answer is stopped, and what it had is kept", async ({ page }) => {
+test("an answer is stopped, and its text so far is kept", async ({ page }) => {
   await ask(page, "Tell me slowly.");
   await expect(page.getByText("word5", { exact: false })).toBeVisible();
   await page.getByRole("button", { name: "Stop" }).click();
-  await expect(page.getByText("stopped before its end")).toBeVisible();
+  await expect(page.getByText("stopped early")).toBeVisible();
   await expect(page.getByText("word159")).toHaveCount(0);
   await expect(page.getByRole("button", { name: "Ask", exact: true })).toBeVisible();
 });
@@ -39,24 +39,24 @@ test("a server that is killed in the middle of an answer goes on with it", async
   await ask(page, "Tell me slowly, once more.");
   await expect(page.getByText("word8", { exact: false })).toBeVisible();
   await stage.kill();
-  await expect(page.getByText("The connection was lost")).toBeVisible();
+  await expect(page.getByText("Connection lost")).toBeVisible();
   await stage.start();
   await expect(page.getByText("word159")).toBeVisible({ timeout: 40_000 });
   await answered(page);
   await expect(page.locator(".prose").last()).toHaveText(/^word0 word1 .* word159$/);
 });
 
-test("what the assistant asks is answered, after a reload too", async ({ page }) => {
+test("an interrupted turn is resumed with a reply, also after a reload", async ({ page }) => {
   await page.goto("/#/chat");
   await page.getByLabel("Assistant").selectOption("rehearsal");
   await say(page, "…");
-  const question = page.getByRole("region", { name: "The assistant asks" });
+  const question = page.getByRole("region", { name: "Waiting for your reply" });
   await expect(question).toContainText("What shall I repeat?");
-  await expect(page.locator(".threads").getByRole("img", { name: "The assistant asks" })).toHaveCount(1);
+  await expect(page.locator(".threads").getByRole("img", { name: "Waiting for your reply" })).toHaveCount(1);
   await accessible(page);
   await page.reload();
   await expect(question).toContainText("What shall I repeat?");
-  await page.getByRole("textbox", { name: "Your answer" }).fill("Lamps and modules.");
+  await page.getByRole("textbox", { name: "Your reply" }).fill("Lamps and modules.");
   await page.keyboard.press("Enter");
   await answered(page);
   await expect(page.locator(".prose").last()).toHaveText("Lamps and modules.");
@@ -66,7 +66,7 @@ test("what the assistant asks is answered, after a reload too", async ({ page })
   await question.getByRole("button", { name: "Stop" }).click();
   await expect(question).toBeHidden();
   await expect(page.getByRole("textbox", { name: "Your question" })).toBeFocused();
-  await expect(page.locator(".threads").getByRole("img", { name: "The assistant asks" })).toHaveCount(0);
+  await expect(page.locator(".threads").getByRole("img", { name: "Waiting for your reply" })).toHaveCount(0);
 });
 
 test("a question is edited and asked again, and the versions stay", async ({ page }) => {
@@ -83,16 +83,16 @@ test("a question is edited and asked again, and the versions stay", async ({ pag
   await page.getByRole("button", { name: "Previous" }).click();
   await expect(page.locator(".question-text")).toHaveText(["What is the rate for lamps?"]);
   await expect(page).toHaveURL(first);
-  await page.getByRole("button", { name: "Ask again" }).click();
+  await page.getByRole("button", { name: "Regenerate" }).click();
   await expect(page.getByText("3 of 3")).toBeVisible();
   await answered(page);
-  // One line in the list for all of them.
+  // The list shows one entry for all versions.
   await expect(page.locator(".threads li")).toHaveCount(
     new Set(await page.locator(".threads li .clip").allTextContents()).size,
   );
 });
 
-test("in a fork, what was said before keeps its citations, and all versions are deleted as one", async ({ page }) => {
+test("in a fork, earlier messages keep their citations, and all versions are deleted together", async ({ page }) => {
   await ask(page, "Where are zinc lamps?");
   await answered(page);
   await say(page, "And modules?");
@@ -116,7 +116,7 @@ test("in a fork, what was said before keeps its citations, and all versions are 
   await expect(page.locator(".threads li")).toHaveCount(0);
 });
 
-test("a follow-up is asked, an answer is copied, judged and saved", async ({ page, context }) => {
+test("a follow-up is asked, an answer is copied, rated and exported", async ({ page, context }) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await ask(page, "What is the rate for LED lamps?");
   await answered(page);
@@ -133,7 +133,7 @@ test("a follow-up is asked, an answer is copied, judged and saved", async ({ pag
   await page.reload();
   await expect(page.getByRole("button", { name: "Bad answer" }).last()).toHaveAttribute("aria-pressed", "true");
   const saving = page.waitForEvent("download");
-  await page.getByRole("button", { name: "Save as Markdown" }).click();
+  await page.getByRole("button", { name: "Export as Markdown" }).click();
   const saved = readFileSync(await (await saving).path(), "utf8");
   expect(saved).toContain("## You\n\nWhat is the rate for LED lamps?");
   expect(saved).toMatch(/- \[1\] .*page \d+ \(exact quote\): “/);
@@ -151,12 +151,12 @@ test("conversations are searched and deleted", async ({ page }) => {
   await expect(page).toHaveURL(/#\/chat$/);
 });
 
-test("with tools, the plan and each call can be folded open", async ({ page }) => {
+test("with tools, the plan and each call can be expanded", async ({ page }) => {
   await ask(page, "What is the rate for LED lamps?", { mode: "agentic" });
   await answered(page);
   await page.locator(".answer summary", { hasText: "Plan" }).click();
   await expect(page.getByText("Find the heading")).toBeVisible();
-  await page.getByRole("button", { name: "The way" }).click();
+  await page.getByRole("button", { name: "Trace" }).click();
   await page
     .getByRole("button", { name: /Using tools/ })
     .last()
@@ -179,10 +179,10 @@ test("@ completes the names of documents, with the keyboard alone", async ({ pag
   await answered(page);
 });
 
-test("everything said in Spanish", async ({ page }) => {
+test("the page in Spanish", async ({ page }) => {
   await page.goto("/#/chat");
   await page.getByLabel("Language").selectOption("es");
   await expect(page.getByRole("link", { name: "Documentos" })).toBeVisible();
-  await expect(page.getByPlaceholder("Haga una pregunta. @ nombra un documento.")).toBeVisible();
+  await expect(page.getByPlaceholder("Haga una pregunta. Escriba @ para mencionar un documento.")).toBeVisible();
   await expect(page.locator("html")).toHaveAttribute("lang", "es");
 });

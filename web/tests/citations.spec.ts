@@ -1,4 +1,4 @@
-// Where an answer comes from: the number, the words, the page, the row.
+// Citations: the number, the quote, the page, the row.
 
 import { marks } from "../src/chat/marks";
 import { accessible, answered, ask, expect, test } from "./fixture";
@@ -18,7 +18,7 @@ test("a number shows the words, and opens the page at the row that is quoted", a
   await expect(page.locator(".pdf-page[data-page]")).toBeVisible();
   const box = page.locator(".box");
   await expect(box.first()).toBeVisible();
-  // What stands under the boxes is the row, and nothing of its neighbours.
+  // The boxes cover the row, and nothing of its neighbours.
   const under = await page.evaluate(() => {
     const boxes = [...document.querySelectorAll(".box")].map((box) => box.getBoundingClientRect());
     const inside = (span: DOMRect) =>
@@ -83,7 +83,7 @@ async function coloursOf(page: import("@playwright/test").Page) {
   return { inside, outside };
 }
 
-test("what no source bears out is marked in the answer, where it stands", async ({ page }) => {
+test("a value that no source supports is marked in the answer", async ({ page }) => {
   await ask(page, "What is the rate for LED lamps?");
   await answered(page);
   const doubted = page.locator(".answer mark");

@@ -1,4 +1,4 @@
-// Documents: dropped, followed, looked at page by page, filtered, replaced, deleted.
+// Documents: upload, progress, pages, filters, replacement, deletion.
 
 import { readFileSync } from "node:fs";
 import { accessible, expect, test } from "./fixture";
@@ -15,9 +15,9 @@ test("a PDF that is dropped is loaded page by page, and its ledger stands beside
   }, bytes);
   const view = page.getByRole("region", { name: "Documents", exact: true });
   await view.dispatchEvent("dragover", { dataTransfer: transfer });
-  await expect(page.getByText("Let go to load")).toBeVisible();
+  await expect(page.getByText("Drop to upload")).toBeVisible();
   await view.dispatchEvent("drop", { dataTransfer: transfer });
-  const loads = page.getByRole("region", { name: "Loading" });
+  const loads = page.getByRole("region", { name: "Uploads" });
   await expect(loads.getByText("ready")).toBeVisible({ timeout: 30_000 });
   await accessible(page);
   await loads.getByRole("link", { name: "dropped.pdf" }).click();
@@ -30,7 +30,7 @@ test("a PDF that is dropped is loaded page by page, and its ledger stands beside
   await accessible(page);
 });
 
-test("progress is told page by page, and a load can be cancelled", async ({ page }) => {
+test("progress is shown page by page, and a load can be cancelled", async ({ page }) => {
   test.skip(!hasChapter, "it needs a document that takes a while");
   await page.goto("/#/documents");
   await page.getByTestId("files").setInputFiles({
@@ -38,7 +38,7 @@ test("progress is told page by page, and a load can be cancelled", async ({ page
     mimeType: "application/pdf",
     buffer: Buffer.concat([readFileSync(CHAPTER), Buffer.from("\n%another version\n")]),
   });
-  const loads = page.getByRole("region", { name: "Loading" });
+  const loads = page.getByRole("region", { name: "Uploads" });
   await expect(loads.getByText(/Page \d+ of 88/)).toBeVisible({ timeout: 30_000 });
   await expect(loads.getByRole("progressbar", { name: "long.pdf" })).toBeVisible();
   await page.getByRole("button", { name: "Cancel long.pdf" }).click();
@@ -59,9 +59,9 @@ test("documents are filtered, replaced and deleted", async ({ page }) => {
       write("opening-hours.md", `# Opening hours\n\n${long}`),
       write("holidays.md", `# Holidays\n\n${long.replaceAll("warehouse", "office")}`),
     ]);
-  const loads = page.getByRole("region", { name: "Loading" });
+  const loads = page.getByRole("region", { name: "Uploads" });
   await expect(loads.getByText("ready")).toHaveCount(2, { timeout: 30_000 });
-  await page.getByRole("searchbox", { name: "Search titles and files" }).fill("opening");
+  await page.getByRole("searchbox", { name: "Search by title or file name" }).fill("opening");
   await expect(
     page.locator("table tbody tr:not([style*='height: 0'])").filter({ hasText: "opening-hours.md" }),
   ).toHaveCount(1);
@@ -75,15 +75,15 @@ test("documents are filtered, replaced and deleted", async ({ page }) => {
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await expect(page).toHaveURL(/#\/documents$/);
-  await page.getByRole("searchbox", { name: "Search titles and files" }).fill("opening");
-  await expect(page.getByText("No document fits.")).toBeVisible();
+  await page.getByRole("searchbox", { name: "Search by title or file name" }).fill("opening");
+  await expect(page.getByText("No documents match.")).toBeVisible();
 });
 
-test("an address that the configuration does not allow is refused, and why is said", async ({ page }) => {
+test("a URL that the configuration does not allow is refused with the reason", async ({ page }) => {
   await page.goto("/#/documents");
-  await page.getByRole("button", { name: "From an address" }).click();
-  await page.getByRole("textbox", { name: "Addresses" }).fill("https://elsewhere.example/tariff.pdf");
-  await page.getByRole("button", { name: "Fetch" }).click();
-  const loads = page.getByRole("region", { name: "Loading" });
+  await page.getByRole("button", { name: "Add from URL" }).click();
+  await page.getByRole("textbox", { name: "URLs" }).fill("https://elsewhere.example/tariff.pdf");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  const loads = page.getByRole("region", { name: "Uploads" });
   await expect(loads.getByRole("alert")).toContainText("ingest.hosts");
 });

@@ -1,5 +1,4 @@
-// What every test has: a server with a document, a page that must neither break its own policy nor ask anybody else, and
-// a person's way of asking.
+// Fixtures: a server with a document, checks of the content security policy and of foreign requests, and helpers to ask.
 
 import AxeBuilder from "@axe-core/playwright";
 import { test as base, expect, type Page } from "@playwright/test";
@@ -45,12 +44,12 @@ export const test = base.extend<Own, Shared>({
 
 export { expect };
 
-/** Asks as a person would, with the assistant for trade compliance. */
+/** Asks the assistant for trade compliance, as a user would. */
 export async function ask(page: Page, question: string, { format, mode }: { format?: string; mode?: string } = {}) {
   await page.goto("/#/chat");
   await page.getByLabel("Assistant").selectOption("trade-compliance");
   if (mode) await page.getByLabel("Mode").selectOption(mode);
-  if (format) await page.getByLabel("Form of the answer").selectOption(format);
+  if (format) await page.getByLabel("Format").selectOption(format);
   await say(page, question);
 }
 
@@ -61,7 +60,7 @@ export async function say(page: Page, question: string) {
 
 /** Waits until the last answer is there, checked and kept. */
 export async function answered(page: Page) {
-  await expect(page.getByRole("button", { name: "Ask again" }).last()).toBeVisible();
+  await expect(page.getByRole("button", { name: "Regenerate" }).last()).toBeVisible();
   await expect(page.locator(".answer").last()).toHaveAttribute("aria-busy", "false");
 }
 
@@ -69,6 +68,6 @@ export async function answered(page: Page) {
 export async function accessible(page: Page) {
   const { violations } = await new AxeBuilder({ page }).exclude(".textLayer").analyze();
   const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-  const told = serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
-  expect(told).toEqual([]);
+  const faults = serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
+  expect(faults).toEqual([]);
 }

@@ -1,4 +1,4 @@
-// What the page may weigh, what it may load, and how much it bears.
+// Limits: size of the scripts, content security policy, long conversations.
 
 import { readFileSync } from "node:fs";
 import { expect, test } from "./fixture";
@@ -14,8 +14,8 @@ test("under 300 KB of compressed scripts come before a PDF is opened", async ({ 
   await expect(page.getByRole("textbox", { name: "Your question" })).toBeVisible();
   await page.goto("/#/documents");
   await expect(page.getByRole("heading", { name: "Documents" })).toBeVisible();
-  await page.goto("/#/state");
-  await expect(page.getByRole("heading", { name: "Parts" })).toBeVisible();
+  await page.goto("/#/status");
+  await expect(page.getByRole("heading", { name: "Components" })).toBeVisible();
   console.log(`scripts: ${bytes} bytes`);
   expect(bytes).toBeGreaterThan(100_000);
   expect(bytes).toBeLessThan(300_000);
@@ -39,22 +39,22 @@ test("500 messages stay smooth", async ({ page, stage }) => {
   expect(frames.median).toBeLessThan(50);
 });
 
-test("the beginning of a very long conversation can be reached, and is in what is saved of it", async ({
+test("the beginning of a very long conversation can be reached, and is part of the export", async ({
   page,
   stage,
 }) => {
   await page.goto(`/#/chat/${await conversation(stage, 1_200)}`);
-  await expect(page.getByText("The newest 1,000 messages are shown.")).toBeVisible();
+  await expect(page.getByText("Showing the latest 1,000 messages.")).toBeVisible();
   const saved = page.waitForEvent("download");
-  await page.getByRole("button", { name: "Save as Markdown" }).click();
+  await page.getByRole("button", { name: "Export as Markdown" }).click();
   const text = readFileSync(await (await saved).path(), "utf8");
   expect(text).toContain("Question 0?");
   expect(text).toContain("Answer 1199:");
 
-  await page.getByRole("button", { name: "Show older ones" }).click();
-  // What was the first one shown is still in sight; above it is what came before.
+  await page.getByRole("button", { name: "Show older messages" }).click();
+  // The message that was first before is still in view, below the older ones.
   await expect(page.locator(".question-text", { hasText: "Question 200?" })).toBeInViewport();
-  await expect(page.getByRole("button", { name: "Show older ones" })).toBeHidden();
+  await expect(page.getByRole("button", { name: "Show older messages" })).toBeHidden();
   await page.locator(".messages").evaluate((box) => box.scrollTo(0, 0));
   await expect(page.locator(".question-text", { hasText: "Question 0?" })).toBeInViewport();
 });

@@ -1,5 +1,5 @@
-// Pictures of each view: light, dark, and on a phone. They are looked at by people; here it is checked that they come about
-// and that nobody is shut out.
+// Screenshots of each view: light, dark, and on a phone. People look at them; the test checks that they can be taken and
+// that the views are accessible.
 
 import type { Page } from "@playwright/test";
 import { accessible, answered, ask, expect, test } from "./fixture";
@@ -37,9 +37,9 @@ for (const { name, colorScheme, viewport } of LOOKS) {
       await expect(page.locator(".box").first()).toBeVisible();
       await shot(page, "citation");
       await page.getByRole("button", { name: "Close" }).click();
-      await page.getByRole("button", { name: "The way" }).click();
+      await page.getByRole("button", { name: "Trace" }).click();
       await expect(page.locator(".node.visited")).toHaveCount(3);
-      await shot(page, "way");
+      await shot(page, "trace");
       await ask(page, "What do I need to import LED lamps?", { format: "trade_compliance" });
       await answered(page);
       if (name === "phone") await page.getByRole("button", { name: "Details" }).click();
@@ -55,9 +55,9 @@ for (const { name, colorScheme, viewport } of LOOKS) {
         .click();
       await expect(page.locator(".pdf-page[data-page]").or(page.locator(".text-page"))).toBeVisible();
       await shot(page, "document");
-      await page.goto("/#/state");
-      await expect(page.getByRole("heading", { name: "Parts" })).toBeVisible();
-      await shot(page, "state");
+      await page.goto("/#/status");
+      await expect(page.getByRole("heading", { name: "Components" })).toBeVisible();
+      await shot(page, "status");
     });
   });
 }

@@ -48,7 +48,7 @@ async function measured(page: Page, count: number): Promise<Figures> {
   return figures;
 }
 
-/** How the list behaves as a person opens it, goes through it, and looks for one. */
+/** Opens the list, scrolls through it, and searches for a document. */
 async function seen(page: Page, url: string, count: number): Promise<Figures> {
   const began = performance.now();
   await page.goto(`${url}/#/documents`);
@@ -58,7 +58,7 @@ async function seen(page: Page, url: string, count: number): Promise<Figures> {
   const frames = await scrolled(page, ".list", 1);
   await expect(page.getByRole("link", { name: `Note ${count - 1}`, exact: true })).toBeVisible();
   const typed = performance.now();
-  await page.getByRole("searchbox", { name: "Search titles and files" }).fill("note-00007");
+  await page.getByRole("searchbox", { name: "Search by title or file name" }).fill("note-00007");
   await expect(page.locator("tbody tr")).toHaveCount(1);
   const found = Math.round(performance.now() - typed);
   return { ...frames, listed, found, rows };

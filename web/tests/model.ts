@@ -1,4 +1,4 @@
-// A model that says what the tests need, over the protocol that real ones speak. What it says depends on what it is asked.
+// A scripted model with the API of OpenAI. Its reply depends on the request.
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -9,7 +9,7 @@ export type Frames = {
   readonly worst: number;
 };
 
-/** Scrolls from one end to the other, a step a frame, and tells how long frames took, in milliseconds. */
+/** Scrolls from one end to the other, one step per frame, and returns the duration of the frames in milliseconds. */
 export function scrolled(page: Page, selector: string, direction: 1 | -1): Promise<Frames> {
   return page.evaluate(
     async ({ selector, direction }) => {

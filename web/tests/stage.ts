@@ -1,4 +1,4 @@
-// A server as a person starts it, in a folder of its own, with documents and a model.
+// A server in a temporary folder, with documents and a model.
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -69,13 +69,13 @@ export class Stage {
       stdio: ["ignore", "ignore", "pipe"],
     });
     this.child = child;
-    let said = "";
+    let output = "";
     await new Promise<void>((resolve, reject) => {
       child.stderr?.on("data", (piece: Buffer) => {
-        said += piece.toString();
-        if (said.includes("listens on")) resolve();
+        output += piece.toString();
+        if (output.includes("listens on")) resolve();
       });
-      child.once("exit", () => reject(new Error(`the server ended: ${said}`)));
+      child.once("exit", () => reject(new Error(`the server ended: ${output}`)));
     });
   }
 
@@ -114,7 +114,7 @@ function answering(url: string): readonly string[] {
   ];
 }
 
-/** The environment without settings of ours. */
+/** The environment without variables of ibid. */
 function bare(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("IBID")));
 }

@@ -1,4 +1,4 @@
-// What a day brings: leaving in the middle, a server that was updated or refuses, and more files than can be read at once.
+// Problems: navigation during work, a server that was updated or refuses, and more files than are loaded in parallel.
 
 import { readFileSync } from "node:fs";
 import { answered, ask, expect, say, test } from "./fixture";
@@ -23,7 +23,7 @@ test("what is being written is there again after looking elsewhere", async ({ pa
 test("a question that cannot be asked differently leaves no other version, and is not lost", async ({ page }) => {
   await ask(page, "What is the rate for neon lamps?");
   await answered(page);
-  const place = page.url();
+  const url = page.url();
   const lines = await page.locator(".threads li").count();
   const refusal = { status: 503, json: { status: 503, detail: "it is busy" } };
   await page.route("**/threads/*/runs", (route) =>
@@ -36,7 +36,7 @@ test("a question that cannot be asked differently leaves no other version, and i
   await expect(page.getByRole("textbox", { name: "Your question" })).toHaveValue("What is the rate for argon lamps?");
   await page.unroute("**/threads/*/runs");
   await page.reload();
-  await expect(page).toHaveURL(place);
+  await expect(page).toHaveURL(url);
   await expect(page.locator(".question-text")).toHaveText(["What is the rate for neon lamps?"]);
   await expect(page.getByText(/^\d of \d$/)).toHaveCount(0);
   await expect(page.locator(".threads li")).toHaveCount(lines);
@@ -49,8 +49,8 @@ test("a part of the page that is missing takes nothing else along, and comes whe
   await ask(page, "What is the rate for sodium lamps?");
   await answered(page);
   await page.getByRole("button", { name: /^Source 1: / }).click();
-  const panel = page.getByRole("complementary", { name: "What is open beside the conversation" });
-  await expect(panel).toContainText("A part of this page could not be fetched");
+  const panel = page.getByRole("complementary", { name: "Side panel" });
+  await expect(panel).toContainText("Part of this page could not be loaded");
   await expect(page.getByText("their general rate is 2%")).toBeVisible();
   await page.unroute("**/assets/reader-*.js");
   await panel.getByRole("button", { name: "Try again" }).click();
@@ -66,7 +66,7 @@ test("a number can be opened while the answer is being written, and after it was
   await expect(page.locator(".pdf-page[data-page]")).toBeVisible();
   await expect(page.getByText("word159")).toHaveCount(0);
   await page.getByRole("button", { name: "Stop" }).click();
-  await expect(page.getByText("stopped before its end")).toBeVisible();
+  await expect(page.getByText("stopped early")).toBeVisible();
   await expect(page.getByRole("textbox", { name: "Your question" })).toBeFocused();
   await page.getByRole("button", { name: "Close" }).click();
   await number.click();
@@ -76,10 +76,10 @@ test("a number can be opened while the answer is being written, and after it was
 test("a conversation that nobody looks at is seen to end", async ({ page }) => {
   await ask(page, "Tell me aside.");
   const line = page.locator(".threads li", { hasText: "Tell me aside." });
-  await expect(line.getByRole("img", { name: "working" })).toBeVisible();
+  await expect(line.getByRole("img", { name: "Working" })).toBeVisible();
   await page.getByRole("link", { name: "New conversation" }).click();
   await say(page, "…");
-  await expect(line.getByRole("img", { name: "working" })).toBeHidden({ timeout: 30_000 });
+  await expect(line.getByRole("img", { name: "Working" })).toBeHidden({ timeout: 30_000 });
 });
 
 test("files that wait for their turn outlive a crash, and can be cancelled", async ({ page, stage }) => {
@@ -92,8 +92,8 @@ test("files that wait for their turn outlive a crash, and can be cancelled", asy
   }));
   await page.goto("/#/documents");
   await page.getByTestId("files").setInputFiles(files);
-  const loads = page.getByRole("region", { name: "Loading" });
-  await expect(loads.getByText("sending")).toHaveCount(0);
+  const loads = page.getByRole("region", { name: "Uploads" });
+  await expect(loads.getByText("uploading")).toHaveCount(0);
   await stage.kill();
   await stage.start();
   await page.reload();
@@ -111,10 +111,10 @@ test("what could not be sent is sent again", async ({ page }) => {
   await page
     .getByTestId("files")
     .setInputFiles([{ name: "depot.md", mimeType: "text/markdown", buffer: Buffer.from(`# Depot\n\n${text}`) }]);
-  const loads = page.getByRole("region", { name: "Loading" });
+  const loads = page.getByRole("region", { name: "Uploads" });
   await expect(loads.getByText("The server cannot be reached. Is it running?")).toBeVisible();
   await page.unroute("**/documents");
-  await loads.getByRole("button", { name: "Send depot.md again" }).click();
+  await loads.getByRole("button", { name: "Retry depot.md" }).click();
   await expect(loads.getByText("ready")).toBeVisible();
 });
 
@@ -124,12 +124,12 @@ test("a file that cannot be read, or is there already, is not called ready", asy
   const write = (name: string, text: string) => ({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
   const files = page.getByTestId("files");
   await files.setInputFiles([write("broken.pdf", "%PDF-1.7\nnothing that follows is one")]);
-  const line = (name: string) => page.getByRole("region", { name: "Loading" }).locator("li", { hasText: name });
+  const line = (name: string) => page.getByRole("region", { name: "Uploads" }).locator("li", { hasText: name });
   await expect(line("broken.pdf").getByText("failed", { exact: true })).toBeVisible();
   await expect(line("broken.pdf").getByRole("alert")).not.toBeEmpty();
   await files.setInputFiles([write("ferry.md", text)]);
   await expect(line("ferry.md").getByText("ready")).toBeVisible();
   await files.setInputFiles([write("ferry.md", text), write("ferry-again.md", text)]);
   await expect(line("ferry.md").getByText("unchanged")).toBeVisible();
-  await expect(line("ferry-again.md").getByText("the same as another document")).toBeVisible();
+  await expect(line("ferry-again.md").getByText("duplicate of another document")).toBeVisible();
 });

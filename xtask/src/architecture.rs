@@ -1,14 +1,15 @@
 //! The architecture test: a crate uses only those below it, heavy dependencies have one owner, and
 //! every file says what lives in it and stays short.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, bail};
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
-/// On which floor each crate stands. A crate may use only those on lower floors. What is not listed
+/// The layer of each crate. A crate may use only those on lower layers. What is not listed
 /// must be added here, with thought.
-const FLOORS: [(&str, u8); 16] = [
+const LAYERS: [(&str, u8); 17] = [
     ("ibid-core", 0),
     ("ibid-graph", 0),
     ("ibid-egress", 0),
@@ -19,9 +20,10 @@ const FLOORS: [(&str, u8); 16] = [
     ("ibid-models", 1),
     ("ibid-knowledge", 1),
     ("ibid-assistants", 1),
-    ("ibid-server", 2),
-    ("ibid-evals", 2),
-    ("ibid", 3),
+    ("ibid-app", 2),
+    ("ibid-server", 3),
+    ("ibid-evals", 3),
+    ("ibid", 4),
     // Tools: they may use everything, and nothing uses them.
     ("ibid-bench", 9),
     ("ibid-tests", 9),
@@ -61,6 +63,50 @@ const TEST_KIT: &str = "ibid-testkit";
 const TOOLS: u8 = 9;
 const LONGEST_FILE: usize = 500;
 
+/// Something that stands in a few places only, so that it can be changed there.
+struct Seam {
+    /// What is looked for.
+    pattern: &'static str,
+    /// Where it may stand: parts of paths.
+    allowed: &'static [&'static str],
+    /// What holds.
+    rule: &'static str,
+}
+
+/// The seams between the crates that ship. Tests, examples and tools are free.
+const SEAMS: [Seam; 4] = [
+    Seam {
+        pattern: "LocalEngine",
+        allowed: &["crates/engine/", "crates/app/"],
+        rule: "only `ibid-app` opens a local engine; use the port `Engine`",
+    },
+    Seam {
+        pattern: "EngineFile",
+        allowed: &["crates/engine/", "crates/app/"],
+        rule: "only `ibid-app` looks into an engine's file",
+    },
+    Seam {
+        pattern: "EventKind",
+        allowed: &["crates/engine/", "crates/graph/"],
+        rule: "events are matched as `TurnEvent` or `LoadEvent`, not as what a graph emits",
+    },
+    Seam {
+        pattern: "Custom { name",
+        allowed: &["crates/engine/", "crates/graph/", "crates/core/"],
+        rule: "no event is matched by its name; `ibid_core::event` knows the names",
+    },
+];
+
+impl Seam {
+    fn is_broken_by(&self, path: &str, text: &str) -> bool {
+        let ships = path.contains("crates/") && path.contains("/src/");
+        ships && text.contains(self.pattern) && !self.allowed.iter().any(|part| path.contains(part))
+    }
+}
+
+/// Public types that may share a name, and why.
+const SHARED_NAMES: [(&str, &str); 1] = [("Error", "every crate has one, and callers name the crate")];
+
 /// One package uses another.
 struct Edge {
     from: String,
@@ -86,35 +132,42 @@ pub(crate) fn run() -> anyhow::Result<()> {
 
 fn check(packages: &[String], edges: &[Edge], files: &[SourceFile]) -> Vec<String> {
     let mut problems = Vec::new();
-    for package in packages.iter().filter(|package| floor(package).is_none()) {
-        problems.push(format!("{package} has no floor; give it one in xtask/src/architecture.rs"));
+    for package in packages.iter().filter(|package| layer(package).is_none()) {
+        problems.push(format!("{package} has no layer; give it one in xtask/src/architecture.rs"));
     }
     for Edge { from, to, in_tests_only } in edges {
-        let Some(from_floor) = floor(from) else { continue };
-        if let Some(to_floor) = floor(to)
-            && to_floor >= from_floor
+        let Some(from_layer) = layer(from) else { continue };
+        if let Some(to_layer) = layer(to)
+            && to_layer >= from_layer
             && from != to
             && to != TEST_KIT
         {
             problems.push(format!(
-                "{from} (floor {from_floor}) uses {to} (floor {to_floor}), which is not below it"
+                "{from} (layer {from_layer}) uses {to} (layer {to_layer}), which is not below it"
             ));
         }
         let owners: Vec<&str> =
             OWNERS.iter().filter(|(heavy, _)| heavy == to).map(|(_, owner)| *owner).collect();
         if !owners.is_empty()
             && !owners.contains(&from.as_str())
-            && from_floor != TOOLS
+            && from_layer != TOOLS
             && from != TEST_KIT
             && !in_tests_only
         {
             problems.push(format!("{from} uses {to}, which only {} may use", owners.join(" and ")));
         }
-        if to == TEST_KIT && from_floor != TOOLS && !in_tests_only {
+        if to == TEST_KIT && from_layer != TOOLS && !in_tests_only {
             problems.push(format!("{from} uses {to}, which is for tests only"));
         }
     }
+    problems.extend(names_used_twice(files));
     for SourceFile { path, text } in files {
+        problems.extend(
+            SEAMS
+                .iter()
+                .filter(|seam| seam.is_broken_by(path, text))
+                .map(|seam| format!("{path}: {}", seam.rule)),
+        );
         if !text.starts_with("//!") {
             problems.push(format!("{path} does not open with `//!` and what lives there"));
         }
@@ -126,8 +179,40 @@ fn check(packages: &[String], edges: &[Edge], files: &[SourceFile]) -> Vec<Strin
     problems
 }
 
-fn floor(package: &str) -> Option<u8> {
-    FLOORS.iter().find(|(name, _)| *name == package).map(|(_, floor)| *floor)
+/// Public types of the crates that ship whose name another one has.
+fn names_used_twice(files: &[SourceFile]) -> Vec<String> {
+    let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut problems = Vec::new();
+    for SourceFile { path, text } in files.iter().filter(|file| file.path.contains("/src/")) {
+        if !path.contains("crates/") || path.contains("crates/testkit/") {
+            continue;
+        }
+        let shipped = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for name in shipped.lines().filter_map(public_type) {
+            match seen.insert(name, path) {
+                Some(other) if !SHARED_NAMES.iter().any(|(shared, _)| *shared == name) => {
+                    problems.push(format!("{path} and {other} both have a public type `{name}`; rename one"));
+                }
+                _ => {}
+            }
+        }
+    }
+    problems
+}
+
+/// The public type that a line declares.
+fn public_type(line: &str) -> Option<&str> {
+    let rest = line.trim_start().strip_prefix("pub ")?;
+    let name =
+        ["struct ", "enum ", "trait ", "type "].iter().find_map(|keyword| rest.strip_prefix(keyword))?;
+    // A macro has no name here.
+    name.split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+        .next()
+        .filter(|name| !name.is_empty())
+}
+
+fn layer(package: &str) -> Option<u8> {
+    LAYERS.iter().find(|(name, _)| *name == package).map(|(_, layer)| *layer)
 }
 
 fn packages() -> anyhow::Result<Vec<String>> {
@@ -211,6 +296,23 @@ mod tests {
     fn what_is_for_tests_only_is_used_by_tests_only() {
         assert_eq!(check(&[], &[edge("ibid-models", TEST_KIT, false)], &[]).len(), 1);
         assert!(check(&[], &[edge("ibid-models", TEST_KIT, true)], &[]).is_empty());
+    }
+
+    #[test]
+    fn a_broken_seam_and_a_name_that_is_used_twice_are_found() {
+        let at =
+            |path: &str, text: &str| SourceFile { path: path.to_owned(), text: format!("//! x\n{text}\n") };
+        let opened = "use ibid_engine::LocalEngine;";
+        assert_eq!(check(&[], &[], &[at("crates/server/src/a.rs", opened)]).len(), 1);
+        assert!(check(&[], &[], &[at("crates/app/src/a.rs", opened)]).is_empty());
+        let matched = "if let TurnEvent::Custom { name, .. } = event {}";
+        assert_eq!(check(&[], &[], &[at("crates/server/src/a.rs", matched)]).len(), 1);
+        let twice =
+            [at("crates/app/src/a.rs", "pub struct Place;"), at("crates/core/src/b.rs", "pub enum Place {}")];
+        assert_eq!(check(&[], &[], &twice).len(), 1);
+        let errors =
+            [at("crates/app/src/a.rs", "pub enum Error {}"), at("crates/core/src/b.rs", "pub enum Error {}")];
+        assert!(check(&[], &[], &errors).is_empty());
     }
 
     #[test]

@@ -10,8 +10,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use ibid_assistants::guard::{Found, WarningKind, check};
-use ibid_assistants::{Cited, Language, Origin, Source, Written};
+use ibid_assistants::guard::check;
+use ibid_assistants::{CitationDraft, Language, Origin, ParsedAnswer, Source};
+use ibid_core::answer::{QuoteMatch, WarningKind};
 use ibid_core::evidence::{Index, Passage};
 use ibid_knowledge::{Ingestion, Search, Store};
 use rand::rngs::StdRng;
@@ -129,10 +130,10 @@ async fn run(data: &Path) -> anyhow::Result<()> {
 /// Whether the guard finds something wrong with a citation.
 async fn flagged(search: &Search, sample: &Sample, page: u32, quote: &str) -> anyhow::Result<bool> {
     let source = Source { number: 1, origin: Origin::Passage(Box::new(sample.passage.clone())) };
-    let cited = vec![Cited { source: 1, page: Some(page), quote: quote.to_owned() }];
-    let written = Written { answer: "So it is [1].".to_owned(), cited, fields: json!({}) };
+    let cited = vec![CitationDraft { source: 1, page: Some(page), quote: quote.to_owned() }];
+    let written = ParsedAnswer { answer: "So it is [1].".to_owned(), cited, fields: json!({}) };
     let checked = check(search, &scope(), &[source], &written, "", Language::English).await?;
-    let found = checked.citations.iter().any(|citation| citation.found == Found::NotFound);
+    let found = checked.citations.iter().any(|citation| citation.found == QuoteMatch::NotFound);
     let told = checked.warnings.iter().any(|warning| warning.kind != WarningKind::NothingCited);
     Ok(found || told)
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use ibid_core::evidence::Question;
 use ibid_core::model::{Embedder, Purpose, Reranker};
-use ibid_knowledge::{Chunk, Search, Store, Way, Weight};
+use ibid_knowledge::{Chunk, Search, SearchMode, Store, Weight};
 use ibid_models::{LocalReranker, Runtime};
 use ibid_testkit::RealModels;
 
@@ -67,9 +67,10 @@ async fn one(
     let texts: Vec<String> = chunks.iter().map(Chunk::whole).collect();
     let passages = kept(&*embedder, name, &texts).await?;
     store.replace(&document("set", language)?, chunks, passages).await?;
-    store.keep_up().await?;
+    store.maintain().await?;
     let reranker = reranker()?;
-    let ways = [("keyword", Way::Keyword), ("vector", Way::Vector), ("hybrid", Way::Hybrid)];
+    let ways =
+        [("keyword", SearchMode::Keyword), ("vector", SearchMode::Vector), ("hybrid", SearchMode::Hybrid)];
     for (label, way) in ways {
         let search = Search::new(store.clone(), embedder.clone()).by(way);
         score(&set, &search, name, model, label).await?;

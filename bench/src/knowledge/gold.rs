@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use ibid_core::evidence::Question;
-use ibid_knowledge::{Ingestion, Search, Store, Way};
+use ibid_knowledge::{Ingestion, Search, SearchMode, Store};
 use serde_json::Value;
 
 use super::{local, schedule, scope};
@@ -28,10 +28,12 @@ pub(super) async fn measure(data: &Path) -> anyhow::Result<()> {
         let job = schedule(source, ingestion.keep(&bytes).await?)?;
         ingestion.load(job).await?;
     }
-    store.keep_up().await?;
+    store.maintain().await?;
     let asked: Vec<&Value> =
         gold.iter().filter(|line| line["page"].is_u64() && line["hts"].is_string()).collect();
-    for (label, way) in [("keyword", Way::Keyword), ("vector", Way::Vector), ("hybrid", Way::Hybrid)] {
+    for (label, way) in
+        [("keyword", SearchMode::Keyword), ("vector", SearchMode::Vector), ("hybrid", SearchMode::Hybrid)]
+    {
         let search = Search::new(store.clone(), embedder.clone()).by(way);
         let (mut at_1, mut at_5) = (0, 0);
         for line in &asked {

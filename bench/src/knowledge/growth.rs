@@ -14,7 +14,7 @@ use futures_util::future::try_join;
 use ibid_core::Tenant;
 use ibid_core::evidence::Question;
 use ibid_core::model::{Caller, Embedder, ModelError, Purpose, Vectors};
-use ibid_knowledge::{Chunk, Search, Store, Way};
+use ibid_knowledge::{Chunk, Search, SearchMode, Store};
 use lance::dataset::Dataset;
 use lance_index::scalar::FullTextSearchQuery;
 use lance_index::scalar::inverted::query::MatchQuery;
@@ -189,7 +189,7 @@ async fn write(data: &Path, size: usize, store: &Store, potion: &Potion, all: &P
     }
     file.flush()?;
     let began = Instant::now();
-    store.keep_up().await?;
+    store.maintain().await?;
     let indexed = began.elapsed().as_secs_f64();
     eprintln!("{size} chunks: written in {written:.1} s, indexed in {indexed:.1} s");
     Ok(written + indexed)
@@ -257,8 +257,8 @@ async fn beside_chroma(
         Goal::AtMostTimes(1.0),
     )
     .print()?;
-    let search =
-        Search::new(store.clone(), Arc::new(Ready(questions.to_vec(), potion.clone()))).by(Way::Vector);
+    let search = Search::new(store.clone(), Arc::new(Ready(questions.to_vec(), potion.clone())))
+        .by(SearchMode::Vector);
     let mut times = Vec::new();
     for number in 0..questions.len() {
         let mut question = Question::new(number.to_string());

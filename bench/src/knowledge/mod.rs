@@ -16,7 +16,9 @@ use std::sync::Arc;
 use ibid_core::evidence::DocumentId;
 use ibid_core::model::{Caller, Embedder, Purpose};
 use ibid_core::{Scope, Tenant};
-use ibid_knowledge::{ChunkSize, Document, Job, Settings, Status};
+use ibid_knowledge::{
+    ChunkSize, ContentHash, Document, DocumentState, LoadRequest, LoadResult, LoadSettings,
+};
 use ibid_models::{LocalEmbedder, Runtime};
 use ibid_reading::Reader;
 use ibid_testkit::RealModels;
@@ -54,11 +56,9 @@ fn document(name: &str, language: &str) -> anyhow::Result<Document> {
         language: language.to_owned(),
         labels: BTreeSet::new(),
         size: ChunkSize::default(),
-        version: "1".to_owned(),
+        content: ContentHash::of(name.as_bytes()),
         bytes: 0,
-        status: Status::Ready,
-        pending: String::new(),
-        problem: None,
+        state: DocumentState::Settled { result: LoadResult::Ready, problem: None, pending: None },
         chunks: 0,
         tables: 0,
         milliseconds: 0,
@@ -68,18 +68,18 @@ fn document(name: &str, language: &str) -> anyhow::Result<Document> {
 }
 
 /// The load of a chapter of the tariff schedule whose content was kept.
-pub(crate) fn schedule(source: String, version: String) -> anyhow::Result<Job> {
-    Ok(Job {
+pub(crate) fn schedule(source: String, content: ContentHash) -> anyhow::Result<LoadRequest> {
+    Ok(LoadRequest {
         tenant: Tenant::local(),
         corpus: "measured".parse()?,
         key: source.clone(),
         source,
-        version: Some(version),
-        settings: Settings {
+        content: Some(content),
+        settings: LoadSettings {
             kind: "hts_schedule".to_owned(),
             size: ChunkSize::default(),
             least_characters: 100,
-            ..Settings::default()
+            ..LoadSettings::default()
         },
     })
 }

@@ -39,7 +39,7 @@ async fn reading(data: &Path) -> anyhow::Result<()> {
     let mut rates = Vec::new();
     for _ in 0..5 {
         let (before, began) = (children()?, cpu_time::ProcessTime::now());
-        let reading = reader.read(&file, ibid_reading::Kind::Pdf, 0..u32::MAX, |_, _| {}).await?;
+        let reading = reader.read(&file, ibid_reading::FileFormat::Pdf, 0..u32::MAX, |_, _| {}).await?;
         let used = children()? - before + began.elapsed().as_secs_f64();
         rates.push(f64::from(reading.count) / used);
     }

@@ -60,7 +60,7 @@ pub enum GraphKind {
 /// What a person wants, where that is not left to the router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Intent {
+pub enum ForcedIntent {
     /// To talk.
     Chat,
     /// An answer from the documents.
@@ -77,11 +77,11 @@ pub struct Mode {
     pub graph: GraphKind,
     /// For `adaptive`: what is wanted, without asking the router.
     #[serde(default)]
-    pub intent: Option<Intent>,
+    pub intent: Option<ForcedIntent>,
 }
 
 impl Mode {
-    fn new(name: &str, graph: GraphKind, intent: Option<Intent>) -> Self {
+    fn new(name: &str, graph: GraphKind, intent: Option<ForcedIntent>) -> Self {
         Self { name: name.to_owned(), graph, intent }
     }
 }
@@ -219,8 +219,8 @@ impl Default for Definition {
             corpora: Vec::new(),
             modes: vec![
                 Mode::new("auto", GraphKind::Adaptive, None),
-                Mode::new("rag", GraphKind::Adaptive, Some(Intent::Rag)),
-                Mode::new("chat", GraphKind::Adaptive, Some(Intent::Chat)),
+                Mode::new("rag", GraphKind::Adaptive, Some(ForcedIntent::Rag)),
+                Mode::new("chat", GraphKind::Adaptive, Some(ForcedIntent::Chat)),
             ],
             formats: vec![Format::Text, Format::Structured],
             guard: Policy::default(),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::definition::Definition;
 use crate::prompts::{PromptError, Prompts};
-use crate::tools::{OF_DOCUMENTS, OF_THE_WEB};
+use crate::tools::{TOOLS, ToolEntry};
 
 /// The file that says what an assistant is.
 pub const FILE: &str = "assistant.toml";
@@ -35,7 +35,8 @@ pub struct InvalidAssistant {
 }
 
 impl Assistant {
-    /// Reads an assistant from its files: the text of `assistant.toml`, and those of its prompts by file name.
+    /// Reads an assistant from its files: the text of `assistant.toml`, and those of its prompts by file name. It may use the
+    /// tools that ship, and `extra_tools`, which were registered.
     ///
     /// # Errors
     /// Names everything that is wrong.
@@ -43,6 +44,7 @@ impl Assistant {
         name: &str,
         toml: &str,
         prompts: &BTreeMap<String, String>,
+        extra_tools: &[String],
     ) -> Result<Self, InvalidAssistant> {
         let mut problems = Vec::new();
         if name.parse::<ibid_core::Corpus>().is_err() {
@@ -56,9 +58,17 @@ impl Assistant {
         });
         if let Ok(definition) = &definition {
             problems.extend(definition.problems().into_iter().map(|problem| format!("{FILE}: {problem}")));
-            let known = |tool: &&String| OF_DOCUMENTS.iter().chain(&OF_THE_WEB).any(|known| known == tool);
-            for tool in definition.tools.iter().filter(|tool| !known(tool)) {
-                let names = OF_DOCUMENTS.iter().chain(&OF_THE_WEB).copied().collect::<Vec<_>>().join(", ");
+            for tool in definition
+                .tools
+                .iter()
+                .filter(|tool| !extra_tools.contains(tool) && ToolEntry::find(tool).is_none())
+            {
+                let names = TOOLS
+                    .iter()
+                    .map(|entry| entry.name)
+                    .chain(extra_tools.iter().map(String::as_str))
+                    .collect::<Vec<_>>()
+                    .join(", ");
                 problems.push(format!("{FILE}: there is no tool `{tool}`; there are {names}"));
             }
         }
@@ -76,7 +86,7 @@ impl Assistant {
     ///
     /// # Errors
     /// Names everything that is wrong.
-    pub fn load(folder: &Path) -> Result<Self, InvalidAssistant> {
+    pub fn load(folder: &Path, extra_tools: &[String]) -> Result<Self, InvalidAssistant> {
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let unread = |path: &Path, error: &std::io::Error| InvalidAssistant {
             name: name.clone(),
@@ -99,6 +109,6 @@ impl Assistant {
                 prompts.insert(file, text);
             }
         }
-        Self::read(&name, &toml, &prompts)
+        Self::read(&name, &toml, &prompts, extra_tools)
     }
 }

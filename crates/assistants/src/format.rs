@@ -47,7 +47,7 @@ impl Format {
 
 /// A citation as a model gives it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Cited {
+pub struct CitationDraft {
     /// The number of the source.
     pub source: u32,
     /// The page that the source names, or null.
@@ -77,7 +77,7 @@ struct Structured {
     /// The answer, with the number of a source in brackets after each statement.
     answer: String,
     /// What the answer rests on.
-    citations: Vec<Cited>,
+    citations: Vec<CitationDraft>,
     /// How far the sources bear the answer out.
     confidence: Confidence,
     /// Up to three questions that the sources may also answer.
@@ -101,7 +101,7 @@ struct TradeCompliance {
     /// What could go wrong, by the sources.
     risk_flags: Vec<String>,
     /// What the answer rests on.
-    citations: Vec<Cited>,
+    citations: Vec<CitationDraft>,
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -141,18 +141,18 @@ pub struct Draft {
 
 /// A draft, read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Written {
+pub struct ParsedAnswer {
     /// The answer in words.
     pub answer: String,
     /// What it cites, in fields of their own; a text cites in its words.
-    pub cited: Vec<Cited>,
+    pub cited: Vec<CitationDraft>,
     /// Its other fields; null for a text.
     pub fields: Value,
 }
 
 impl Draft {
     /// Reads it. What was stopped half-way has no fields.
-    pub fn read(&self) -> Written {
+    pub fn read(&self) -> ParsedAnswer {
         let fields: Value = match self.format {
             Format::Text => Value::Null,
             _ => serde_json::from_str(&self.raw).unwrap_or_default(),
@@ -163,11 +163,11 @@ impl Draft {
             (_, None) => answer_so_far(&self.raw),
         };
         let cited = serde_json::from_value(fields["citations"].clone()).unwrap_or_default();
-        Written { answer, cited, fields }
+        ParsedAnswer { answer, cited, fields }
     }
 }
 
-impl Written {
+impl ParsedAnswer {
     /// Everything that the answer claims, in its words and in its other fields.
     pub fn claims(&self) -> String {
         fn collect(value: &Value, into: &mut String) {
@@ -272,7 +272,7 @@ mod tests {
         let draft =
             Draft { format: Format::TradeCompliance, raw: raw.to_string(), partial: false, cut_off: false };
         let written = draft.read();
-        assert_eq!(written.cited, [Cited { source: 1, page: Some(3), quote: "2%".to_owned() }]);
+        assert_eq!(written.cited, [CitationDraft { source: 1, page: Some(3), quote: "2%".to_owned() }]);
         assert_eq!(written.claims(), "Two percent [1].\n8539.52.00\n2%\n");
         let fields = written.structured("Two percent [1].", json!([]));
         assert_eq!(fields["schema_version"], "1.0");

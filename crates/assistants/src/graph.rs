@@ -7,15 +7,16 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ibid_core::answer::Intent;
 use ibid_core::{Message, TurnInput};
-use ibid_graph::{BuildError, Context, END, Graph, NodeError, Program, RetryPolicy, START};
+use ibid_graph::{BuildError, CompiledGraph, Context, END, Graph, NodeError, RetryPolicy, START};
 
-use crate::basis;
+use crate::answer;
 use crate::definition::{Definition, GraphKind};
-use crate::kit::{Kit, Ports};
+use crate::node_context::{NodeContext, Ports};
 use crate::prompts::Prompts;
 use crate::steps;
-use crate::turn::{Change, Turn, Wanted};
+use crate::turn::{TurnState, TurnUpdate};
 
 /// How often a step is tried that failed in a way that may pass.
 const ATTEMPTS: u32 = 3;
@@ -26,68 +27,75 @@ const MODEL_TIME: Duration = Duration::from_secs(15 * 60);
 ///
 /// # Errors
 /// Fails when the assistant has no modes.
-pub fn program(
+pub fn assistant_graph(
     name: &str,
     definition: Definition,
     prompts: Prompts,
     ports: Ports,
-) -> Result<Arc<dyn Program<TurnInput, Vec<Message>>>, BuildError> {
-    let kit = Arc::new(Kit { definition, prompts, ports });
-    let graph = build(name, &kit)?;
-    Ok(graph.program(move |input: TurnInput| Turn::begin(&kit.definition, input), basis::messages))
+) -> Result<Arc<dyn CompiledGraph<TurnInput, Vec<Message>>>, BuildError> {
+    let node_context = Arc::new(NodeContext { definition, prompts, ports });
+    let graph = build(name, &node_context)?;
+    Ok(graph
+        .compile(move |input: TurnInput| TurnState::begin(&node_context.definition, input), answer::messages))
 }
 
-fn build(name: &str, kit: &Arc<Kit>) -> Result<Graph<Turn>, BuildError> {
-    let kinds = kit.definition.graphs();
+fn build(name: &str, node_context: &Arc<NodeContext>) -> Result<Graph<TurnState>, BuildError> {
+    let kinds = node_context.definition.graphs();
     let has = |kind| kinds.contains(&kind);
     let mut graph = Graph::builder(name);
     let mut entries = Vec::new();
     let mut models = vec!["generate", "repair"];
     if has(GraphKind::Conversational) {
-        graph = graph.node("condense", node(kit, steps::condense)).edge("condense", "retrieve");
+        graph = graph.node("condense", node(node_context, steps::condense)).edge("condense", "retrieve");
         entries.extend(["condense", "retrieve"]);
         models.push("condense");
     }
     if has(GraphKind::Adaptive) {
         graph = graph
-            .node("route", node(kit, steps::route))
-            .node("decide", node(kit, steps::decide))
-            .node("rewrite", node(kit, steps::rewrite))
-            .branch("route", after_route, ["decide", "rewrite", "retrieve", "generate"])
-            .branch("decide", after_route, ["rewrite", "retrieve", "generate"])
+            .node("route", node(node_context, steps::route))
+            .node("classify", node(node_context, steps::classify))
+            .node("rewrite", node(node_context, steps::rewrite))
+            .former_name("classify", "decide")
+            .branch("route", after_route, ["classify", "rewrite", "retrieve", "generate"])
+            .branch("classify", after_route, ["rewrite", "retrieve", "generate"])
             .edge("rewrite", "retrieve");
         entries.push("route");
-        models.extend(["decide", "rewrite"]);
+        models.extend(["classify", "rewrite"]);
     }
     if has(GraphKind::Conversational) || has(GraphKind::Adaptive) {
         graph = graph
-            .node("retrieve", node(kit, steps::retrieve))
+            .node("retrieve", node(node_context, steps::retrieve))
             .edge("retrieve", "generate")
             .retry("retrieve", RetryPolicy::times(ATTEMPTS));
     }
     if has(GraphKind::Agentic) {
-        let own = kit.clone();
-        let rounds = kit.definition.limits.rounds as usize;
-        let after_tools = move |turn: &Turn| if turn.rounds.len() < rounds { "agent" } else { "generate" };
+        let own = node_context.clone();
+        let rounds = node_context.definition.limits.rounds as usize;
+        let after_tools =
+            move |turn: &TurnState| if turn.rounds.len() < rounds { "agent" } else { "generate" };
         let after_agent =
-            move |turn: &Turn| if steps::wants_tools(&own, turn) { "tools" } else { "generate" };
+            move |turn: &TurnState| if steps::wants_tools(&own, turn) { "tools" } else { "generate" };
         graph = graph
-            .node("plan", node(kit, steps::plan))
-            .node("agent", node(kit, steps::agent))
-            .node("tools", node(kit, steps::tools))
+            .node("plan", node(node_context, steps::plan))
+            .node("agent", node(node_context, steps::agent))
+            .node("tools", node(node_context, steps::tools))
             .edge("plan", "agent")
             .branch("agent", after_agent, ["tools", "generate"])
             .branch("tools", after_tools, ["agent", "generate"])
-            .at_most("tools", kit.definition.limits.rounds, "generate");
+            .at_most("tools", node_context.definition.limits.rounds, "generate");
         entries.push("plan");
         models.extend(["plan", "agent"]);
     }
     graph = graph
-        .node("generate", node(kit, steps::generate))
-        .node("verify", node(kit, steps::verify))
-        .node("repair", node(kit, steps::repair))
+        .node("generate", node(node_context, steps::generate))
+        .node("verify", node(node_context, steps::verify))
+        .node("repair", node(node_context, steps::repair))
         .edge("generate", "verify")
-        .branch("verify", |turn: &Turn| if steps::is_doubted(turn) { "repair" } else { END }, ["repair", END])
+        .branch(
+            "verify",
+            |turn: &TurnState| if steps::is_rejected(turn) { "repair" } else { END },
+            ["repair", END],
+        )
         .edge("repair", "verify")
         .at_most("repair", steps::MOST_REPAIRS, END);
     for node in models {
@@ -98,18 +106,18 @@ fn build(name: &str, kit: &Arc<Kit>) -> Result<Graph<Turn>, BuildError> {
 
 /// A node with what it works with.
 fn node<R>(
-    kit: &Arc<Kit>,
-    work: impl Fn(Arc<Kit>, Arc<Turn>, Context) -> R + Send + Sync + 'static,
-) -> impl Fn(Arc<Turn>, Context) -> R + Send + Sync + 'static
+    node_context: &Arc<NodeContext>,
+    work: impl Fn(Arc<NodeContext>, Arc<TurnState>, Context) -> R + Send + Sync + 'static,
+) -> impl Fn(Arc<TurnState>, Context) -> R + Send + Sync + 'static
 where
-    R: Future<Output = Result<Change, NodeError>> + Send + 'static,
+    R: Future<Output = Result<TurnUpdate, NodeError>> + Send + 'static,
 {
-    let kit = kit.clone();
-    move |turn, context| work(kit.clone(), turn, context)
+    let node_context = node_context.clone();
+    move |turn, context| work(node_context.clone(), turn, context)
 }
 
-fn first(turn: &Turn) -> &'static str {
-    match turn.asked.graph {
+fn first(turn: &TurnState) -> &'static str {
+    match turn.request.graph {
         GraphKind::Conversational if turn.has_history() => "condense",
         GraphKind::Conversational => "retrieve",
         GraphKind::Adaptive => "route",
@@ -117,11 +125,11 @@ fn first(turn: &Turn) -> &'static str {
     }
 }
 
-fn after_route(turn: &Turn) -> &'static str {
+fn after_route(turn: &TurnState) -> &'static str {
     match turn.route.as_ref().and_then(|route| route.intent) {
-        None => "decide",
-        Some(Wanted::Chat) => "generate",
-        Some(Wanted::DirectRag | Wanted::SpecificDocRag) if turn.has_history() => "rewrite",
-        Some(Wanted::DirectRag | Wanted::SpecificDocRag) => "retrieve",
+        None => "classify",
+        Some(Intent::Chat) => "generate",
+        Some(Intent::DirectRag | Intent::SpecificDocRag) if turn.has_history() => "rewrite",
+        Some(Intent::DirectRag | Intent::SpecificDocRag) => "retrieve",
     }
 }

@@ -1,17 +1,17 @@
 //! Assistants: graphs that answer from documents, their tools and prompts, and the guard over what they say.
 //!
-//! An [`Assistant`] is a folder of configuration and prompts. [`program`] makes of it, with [`Ports`] to models, documents
+//! An [`Assistant`] is a folder of configuration and prompts. [`assistant_graph`] makes of it, with [`Ports`] to models, documents
 //! and tools, what an engine runs: from the history of a thread and a new message to an answer with citations, each
 //! looked up in the page that it names.
 
-mod basis;
+mod answer;
 pub mod definition;
 mod folder;
 mod format;
 mod graph;
 pub mod guard;
-mod kit;
 mod language;
+mod node_context;
 mod prompts;
 pub mod route;
 mod shipped;
@@ -20,13 +20,12 @@ mod steps;
 pub mod tools;
 mod turn;
 
-pub use basis::Basis;
 pub use definition::Definition;
 pub use folder::{Assistant, FILE, InvalidAssistant, PROMPTS_FOLDER};
-pub use format::{Cited, Confidence, Draft, Format, SCHEMA_VERSION, Written};
-pub use graph::program;
-pub use kit::Ports;
+pub use format::{CitationDraft, Confidence, Draft, Format, ParsedAnswer, SCHEMA_VERSION};
+pub use graph::assistant_graph;
 pub use language::Language;
+pub use node_context::Ports;
 pub use prompts::{Declared, PROMPTS, PromptError, Prompts};
 pub use shipped::{SHIPPED, Shipped};
-pub use source::{Listed, Origin, Source};
+pub use source::{Origin, Source};

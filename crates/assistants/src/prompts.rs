@@ -39,7 +39,7 @@ macro_rules! declared {
 pub const PROMPTS: [Declared; 11] = [
     declared!("persona", "who the assistant is; it stands in the prompts that write", []),
     declared!("condense", "makes a question of a conversation", ["conversation", "question"]),
-    declared!("decide", "tells chat from a question to the documents", ["description", "message"]),
+    declared!("classify", "tells chat from a question to the documents", ["description", "message"]),
     declared!("rewrite", "makes searches of a question", ["conversation", "documents", "question"]),
     declared!("plan", "plans an answer", ["persona", "question", "tools"]),
     declared!("agent", "calls tools", ["persona", "plan"]),
@@ -58,6 +58,9 @@ pub struct PromptError {
     reason: String,
 }
 
+/// What prompts were called before.
+const FORMER_NAMES: [(&str, &str); 1] = [("decide", "classify")];
+
 /// The prompts of one assistant.
 #[derive(Debug, Clone)]
 pub struct Prompts {
@@ -70,6 +73,8 @@ impl Prompts {
     /// # Errors
     /// Refuses a file that is no prompt, that cannot be read as a template, or that uses what is not declared.
     pub fn new(files: &BTreeMap<String, String>) -> Result<Self, Vec<PromptError>> {
+        let files: BTreeMap<String, &String> =
+            files.iter().map(|(name, text)| (current_name(name), text)).collect();
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
@@ -82,7 +87,7 @@ impl Prompts {
                 // Who replaces a prompt in one language only, means it in both.
                 let own =
                     files.get(&format!("{name}.md")).or_else(|| files.get(&format!("{}.md", declared.name)));
-                let text = own.map_or(text, String::as_str).trim().to_owned();
+                let text = own.map_or(text, |own| own.as_str()).trim().to_owned();
                 if let Err(reason) = add(&mut environment, name.clone(), text, declared.variables) {
                     problems.push(PromptError { name, reason });
                 }
@@ -114,6 +119,17 @@ impl Prompts {
         };
         render().map_err(|error| PromptError { name: name.to_owned(), reason: error.to_string() })
     }
+}
+
+/// The file of a prompt under its name today. One that was renamed is still read.
+fn current_name(file: &str) -> String {
+    for (former, name) in FORMER_NAMES {
+        if let Some(suffix) = file.strip_prefix(former).filter(|suffix| suffix.starts_with('.')) {
+            tracing::warn!("the prompt `{file}` is called `{name}{suffix}` now; rename the file");
+            return format!("{name}{suffix}");
+        }
+    }
+    file.to_owned()
 }
 
 fn add(
@@ -175,9 +191,9 @@ mod tests {
         let own = |name: &str, text: &str| Prompts::new(&[(name.to_owned(), text.to_owned())].into());
         let prompts = own("persona.md", "You know tariffs.").unwrap();
         assert_eq!(prompts.render("persona", Language::Spanish, json!({})).unwrap(), "You know tariffs.");
-        let told = |made: Result<Prompts, Vec<PromptError>>| made.unwrap_err()[0].to_string();
-        assert!(told(own("generate.md", "{{ evidence }}")).contains("it may use persona, format"));
-        assert!(told(own("generate.md", "{% if %}")).contains("cannot be used"));
-        assert!(told(own("answer.md", "x")).contains("there is no prompt of that name"));
+        let problems_of = |made: Result<Prompts, Vec<PromptError>>| made.unwrap_err()[0].to_string();
+        assert!(problems_of(own("generate.md", "{{ evidence }}")).contains("it may use persona, format"));
+        assert!(problems_of(own("generate.md", "{% if %}")).contains("cannot be used"));
+        assert!(problems_of(own("answer.md", "x")).contains("there is no prompt of that name"));
     }
 }

@@ -41,7 +41,7 @@ impl Shipped {
             .iter()
             .filter_map(|(path, text)| Some((path.strip_prefix("prompts/")?.to_owned(), (*text).to_owned())))
             .collect();
-        Assistant::read(self.name, file(crate::folder::FILE).unwrap_or_default(), &prompts)
+        Assistant::read(self.name, file(crate::folder::FILE).unwrap_or_default(), &prompts, &[])
     }
 }
 

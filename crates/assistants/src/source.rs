@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use ibid_core::answer::SourceInfo;
 use ibid_core::evidence::Passage;
 use regex::Regex;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Something that an answer may cite.
@@ -31,30 +31,6 @@ pub enum Origin {
         /// What it gave back.
         text: String,
     },
-}
-
-/// A source as it is listed, without its text.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Source")]
-pub struct Listed {
-    /// Its number in the turn, from 1.
-    number: u32,
-    /// Which document; for what a tool gave back, the name of the tool.
-    document_id: String,
-    /// Its type, or `tool`.
-    document_type: String,
-    /// The title of the document.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<String>,
-    /// The page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    page: Option<u32>,
-    /// The headings over it, from the highest.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    section: Option<Vec<String>>,
-    /// How well it fits the question; greater is better.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    score: Option<f32>,
 }
 
 impl Source {
@@ -97,11 +73,11 @@ impl Source {
         format!("<beginning document=\"{title}\">\n{}\n</beginning>", harmless(self.text()))
     }
 
-    /// As it is listed, without its text.
-    pub fn listed(&self) -> Listed {
+    /// Without its text.
+    pub fn info(&self) -> SourceInfo {
         let number = self.number;
         match &self.origin {
-            Origin::Passage(passage) => Listed {
+            Origin::Passage(passage) => SourceInfo {
                 number,
                 document_id: passage.document.to_string(),
                 document_type: passage.kind.clone(),
@@ -110,7 +86,7 @@ impl Source {
                 section: Some(passage.path.clone()),
                 score: Some(passage.score),
             },
-            Origin::Tool { tool: name, .. } => Listed {
+            Origin::Tool { tool: name, .. } => SourceInfo {
                 number,
                 document_id: name.clone(),
                 document_type: "tool".to_owned(),

@@ -1,22 +1,22 @@
 //! The state of a turn, the same for all graphs: what was asked, what was found, what is said.
 
-use ibid_core::evidence::{DocumentId, DocumentName, Passage};
+use ibid_core::answer::{Intent, PlanStep, Route, SearchRequest, Warning};
+use ibid_core::evidence::Passage;
 use ibid_core::model::Usage;
 use ibid_core::{Message, Role, Scope, TurnInput};
-use ibid_graph::{Begin, State};
-use schemars::JsonSchema;
+use ibid_graph::{InvalidInput, State};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::definition::{Definition, GraphKind, Intent};
+use crate::definition::{Definition, ForcedIntent, GraphKind};
 use crate::format::{Draft, Format};
-use crate::guard::{Checked, Policy, Warning};
+use crate::guard::{Policy, VerifiedAnswer};
 use crate::language::Language;
 use crate::source::{Origin, Source, add, harmless, take};
 
 /// What was asked, and how it is to be answered.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Asked {
+pub(crate) struct TurnRequest {
     /// What may be read to answer it.
     pub(crate) scope: Scope,
     /// The window of earlier messages.
@@ -26,77 +26,13 @@ pub(crate) struct Asked {
     /// On which graph.
     pub(crate) graph: GraphKind,
     /// What the person wants, if that is said.
-    pub(crate) intent: Option<Intent>,
+    pub(crate) intent: Option<ForcedIntent>,
     /// In which form.
     pub(crate) format: Format,
     /// In which language.
     pub(crate) language: Language,
     /// Whether nothing may be said that was not checked.
     pub(crate) only_checked: bool,
-}
-
-/// Where the router sends a turn, and why.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Route {
-    /// What is wanted; none if a model must say.
-    pub(crate) intent: Option<Wanted>,
-    /// What told it.
-    pub(crate) by: Tier,
-    /// The documents that are named.
-    #[serde(default)]
-    pub(crate) documents: Vec<DocumentName>,
-}
-
-/// What a person wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Wanted {
-    /// To talk.
-    Chat,
-    /// An answer from the documents.
-    DirectRag,
-    /// An answer from documents that are named.
-    SpecificDocRag,
-}
-
-/// What told the router what is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Tier {
-    /// The person.
-    Mode,
-    /// A document is named.
-    Mention,
-    /// It is what people say in passing.
-    Smalltalk,
-    /// How far the nearest passage is.
-    Distance,
-    /// A model.
-    Model,
-}
-
-/// One search.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SearchFor {
-    /// What is looked for, in several ways.
-    pub(crate) phrasings: Vec<String>,
-    /// Only in this document.
-    pub(crate) document: Option<DocumentId>,
-}
-
-/// A step of a plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct PlanStep {
-    /// Its number, from 1.
-    pub(crate) number: u32,
-    /// The tool.
-    pub(crate) action: String,
-    /// What it is for.
-    pub(crate) description: String,
-    /// With what.
-    pub(crate) inputs: Value,
-    /// Whether it was done.
-    pub(crate) done: bool,
 }
 
 /// A tool that was or is to be called.
@@ -112,7 +48,7 @@ pub(crate) struct Call {
 
 /// What became of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Reported {
+pub(crate) struct ToolReport {
     /// Which call.
     pub(crate) id: String,
     /// Which tool.
@@ -125,7 +61,7 @@ pub(crate) struct Reported {
 
 /// One round of tools: what was called, and what is shown to the model of what came back.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Round {
+pub(crate) struct ToolRound {
     /// What the model said with the calls.
     pub(crate) text: String,
     /// The calls.
@@ -136,14 +72,14 @@ pub(crate) struct Round {
 
 /// What a turn has taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Spent {
+pub(crate) struct TurnCost {
     /// Tokens.
     pub(crate) usage: Usage,
     /// Time in steps that count, in milliseconds.
     pub(crate) milliseconds: u64,
 }
 
-impl Spent {
+impl TurnCost {
     /// Together with what another step took.
     #[must_use]
     pub(crate) fn and(self, other: Self) -> Self {
@@ -159,7 +95,7 @@ pub(crate) struct Answer {
     /// In fields, if a form with fields was asked for.
     pub(crate) structured: Option<Value>,
     /// What the guard made of it.
-    pub(crate) checked: Checked,
+    pub(crate) checked: VerifiedAnswer,
     /// Whether the documents did not hold it.
     pub(crate) unanswered: bool,
     /// Whether it was withheld.
@@ -168,15 +104,15 @@ pub(crate) struct Answer {
 
 /// A turn as far as it has come.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Turn {
+pub(crate) struct TurnState {
     /// What was asked.
-    pub(crate) asked: Asked,
+    pub(crate) request: TurnRequest,
     /// The question by itself.
     pub(crate) question: String,
     /// Where the router sent it.
     pub(crate) route: Option<Route>,
     /// What is to be looked for.
-    pub(crate) searches: Vec<SearchFor>,
+    pub(crate) searches: Vec<SearchRequest>,
     /// What was looked for.
     pub(crate) searched: Vec<String>,
     /// How the named documents begin.
@@ -188,7 +124,7 @@ pub(crate) struct Turn {
     /// The tools that are to be called.
     pub(crate) calls: Vec<Call>,
     /// The rounds of tools so far.
-    pub(crate) rounds: Vec<Round>,
+    pub(crate) rounds: Vec<ToolRound>,
     /// What went wrong with tools.
     pub(crate) failures: Vec<String>,
     /// What the model wrote.
@@ -198,46 +134,48 @@ pub(crate) struct Turn {
     /// How often it was written again.
     pub(crate) repairs: u32,
     /// What it took.
-    pub(crate) spent: Spent,
+    pub(crate) spent: TurnCost,
     /// What is said in the end.
     pub(crate) answer: Option<Answer>,
 }
 
-/// What one step changed.
+/// What one step changed. The names are stored and seen by clients, so a variant that was renamed keeps its old one there.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Change {
+pub(crate) enum TurnUpdate {
     /// The question by itself.
-    Condensed { question: String, spent: Spent },
+    Condensed { question: String, spent: TurnCost },
     /// Where the turn goes.
-    Routed { route: Route, question: String, spent: Spent },
+    Routed { route: Route, question: String, spent: TurnCost },
     /// What is to be looked for.
-    Rewritten { question: String, searches: Vec<SearchFor>, spent: Spent },
+    Rewritten { question: String, searches: Vec<SearchRequest>, spent: TurnCost },
     /// What was found.
     Retrieved { introductions: Vec<Passage>, passages: Vec<Passage>, searched: Vec<String> },
     /// What is to be done.
-    Planned { plan: Vec<PlanStep>, spent: Spent },
+    Planned { plan: Vec<PlanStep>, spent: TurnCost },
     /// Which tools are to be called.
-    Chose { text: String, calls: Vec<Call>, spent: Spent },
+    #[serde(rename = "chose")]
+    ToolCallsRequested { text: String, calls: Vec<Call>, spent: TurnCost },
     /// What they gave back.
-    Called { results: Vec<Reported>, spent: Spent },
+    #[serde(rename = "called")]
+    ToolCallsFinished { results: Vec<ToolReport>, spent: TurnCost },
     /// What the model wrote.
-    Drafted { draft: Draft, spent: Spent },
+    Drafted { draft: Draft, spent: TurnCost },
     /// What is wrong with it, so that it is written again.
-    Doubted { findings: Vec<Warning> },
+    #[serde(rename = "doubted")]
+    Rejected { findings: Vec<Warning> },
     /// What is said.
     Answered { answer: Box<Answer> },
 }
 
-impl Turn {
+impl TurnState {
     /// Begins a turn of an assistant.
     ///
     /// # Errors
     /// Refuses a mode or a format that the assistant does not have.
-    pub(crate) fn begin(definition: &Definition, input: TurnInput) -> Result<Self, Begin> {
-        let option = |name: &str| input.options.get(name).and_then(Value::as_str);
-        let mode = definition.mode(option("mode"))?;
-        let format = definition.format(option("format"))?;
+    pub(crate) fn begin(definition: &Definition, input: TurnInput) -> Result<Self, InvalidInput> {
+        let mode = definition.mode(input.options.mode())?;
+        let format = definition.format(input.options.format())?;
         let said: Vec<&str> = input.messages.iter().map(|message| message.text.trim()).collect();
         let text = said.join("\n");
         let scope = match definition.corpora.as_slice() {
@@ -246,7 +184,7 @@ impl Turn {
         };
         let (graph, intent, language) = (mode.graph, mode.intent, Language::of(&text));
         let only_checked = definition.guard == Policy::Block;
-        let asked = Asked {
+        let request = TurnRequest {
             only_checked,
             scope,
             history: input.history,
@@ -257,7 +195,7 @@ impl Turn {
             language,
         };
         Ok(Self {
-            asked,
+            request,
             question: text,
             route: None,
             searches: Vec::new(),
@@ -271,73 +209,73 @@ impl Turn {
             draft: None,
             findings: Vec::new(),
             repairs: 0,
-            spent: Spent::default(),
+            spent: TurnCost::default(),
             answer: None,
         })
     }
 
     /// Whether there is anything to understand the question by.
     pub(crate) fn has_history(&self) -> bool {
-        self.asked.history.iter().any(|message| message.role == Role::User)
+        self.request.history.iter().any(|message| message.role == Role::User)
     }
 
     /// Whether the person only wants to talk.
     pub(crate) fn is_chat(&self) -> bool {
-        self.route.as_ref().is_some_and(|route| route.intent == Some(Wanted::Chat))
+        self.route.as_ref().is_some_and(|route| route.intent == Some(Intent::Chat))
     }
 
     /// Everything that the person said in the window.
     pub(crate) fn said_by_person(&self) -> String {
-        let earlier = self.asked.history.iter().filter(|message| message.role == Role::User);
+        let earlier = self.request.history.iter().filter(|message| message.role == Role::User);
         earlier
             .map(|message| message.text.as_str())
-            .chain([self.asked.text.as_str()])
+            .chain([self.request.text.as_str()])
             .collect::<Vec<_>>()
             .join("\n")
     }
 }
 
-impl State for Turn {
-    type Change = Change;
+impl State for TurnState {
+    type Update = TurnUpdate;
 
-    fn apply(&mut self, change: Change) {
+    fn apply(&mut self, change: TurnUpdate) {
         match change {
-            Change::Condensed { question, spent } => {
+            TurnUpdate::Condensed { question, spent } => {
                 self.question = question;
                 self.spent = self.spent.and(spent);
             }
-            Change::Routed { route, question, spent } => {
+            TurnUpdate::Routed { route, question, spent } => {
                 self.route = Some(route);
                 self.question = question;
                 self.spent = self.spent.and(spent);
             }
-            Change::Rewritten { question, searches, spent } => {
+            TurnUpdate::Rewritten { question, searches, spent } => {
                 self.question = question;
                 self.searches = searches;
                 self.spent = self.spent.and(spent);
             }
-            Change::Retrieved { introductions, passages, searched } => {
+            TurnUpdate::Retrieved { introductions, passages, searched } => {
                 take(&mut self.introductions, introductions);
                 take(&mut self.sources, passages);
                 self.searched.extend(searched);
             }
-            Change::Planned { plan, spent } => {
+            TurnUpdate::Planned { plan, spent } => {
                 self.plan = plan;
                 self.spent = self.spent.and(spent);
             }
-            Change::Chose { text, calls, spent } => {
+            TurnUpdate::ToolCallsRequested { text, calls, spent } => {
                 self.calls.clone_from(&calls);
                 if !calls.is_empty() {
-                    self.rounds.push(Round { text, calls, results: Vec::new() });
+                    self.rounds.push(ToolRound { text, calls, results: Vec::new() });
                 }
                 self.spent = self.spent.and(spent);
             }
-            Change::Called { results, spent } => {
+            TurnUpdate::ToolCallsFinished { results, spent } => {
                 self.calls.clear();
                 results.into_iter().for_each(|result| self.report(result));
                 self.spent = self.spent.and(spent);
             }
-            Change::Drafted { draft, spent } => {
+            TurnUpdate::Drafted { draft, spent } => {
                 if !self.findings.is_empty() {
                     self.repairs += 1;
                     self.findings.clear();
@@ -345,15 +283,15 @@ impl State for Turn {
                 self.draft = Some(draft);
                 self.spent = self.spent.and(spent);
             }
-            Change::Doubted { findings } => self.findings = findings,
-            Change::Answered { answer } => self.answer = Some(*answer),
+            TurnUpdate::Rejected { findings } => self.findings = findings,
+            TurnUpdate::Answered { answer } => self.answer = Some(*answer),
         }
     }
 }
 
-impl Turn {
+impl TurnState {
     /// Takes what a tool gave back among the sources, and shows the model what it is called there.
-    fn report(&mut self, result: Reported) {
+    fn report(&mut self, result: ToolReport) {
         let mut shown = Vec::new();
         for origin in result.origins {
             let number = match origin {
@@ -364,7 +302,7 @@ impl Turn {
             shown.extend(source.map(Source::shown));
         }
         let call = self.rounds.last().and_then(|round| round.calls.iter().find(|call| call.id == result.id));
-        self.searched.extend(call.map(told));
+        self.searched.extend(call.map(describe_call));
         if let Some(error) = result.error {
             self.failures.push(format!("{}: {error}", result.name));
             shown.push(format!("<error>\n{}\n</error>", harmless(&error)));
@@ -385,7 +323,7 @@ impl Turn {
 }
 
 /// A call in words: the tool, and the texts that it was called with.
-fn told(call: &Call) -> String {
+fn describe_call(call: &Call) -> String {
     let texts: Vec<&str> = call
         .arguments
         .as_object()

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use ibid_core::{Corpus, Label, ThreadId};
+use ibid_core::{Corpus, Label, Tenant, ThreadId};
 use url::Url;
 
 /// Assistants that answer from documents, cite the page and never lose a conversation.
@@ -58,7 +58,6 @@ pub(crate) enum Command {
     /// Load documents so that they can be searched and cited
     Ingest(Ingest),
     /// List, show and delete documents
-    #[command(subcommand)]
     Documents(Documents),
     /// Find what documents say, with page and score
     Search(SearchArguments),
@@ -76,6 +75,17 @@ pub(crate) enum Command {
     Config(ConfigCommand),
     /// Check that everything that ibid needs is there and sound
     Doctor,
+}
+
+/// Where a command works.
+#[derive(Debug, Args)]
+pub(crate) struct Target {
+    /// At the server at this address, with the key of IBID_KEY [default: the server that uses the data folder, if one runs]
+    #[arg(long, value_name = "URL", global = true)]
+    pub(crate) server: Option<Url>,
+    /// For this tenant [default: local]
+    #[arg(long, value_name = "NAME", global = true, conflicts_with = "server")]
+    pub(crate) tenant: Option<Tenant>,
 }
 
 /// Serve the assistants.
@@ -97,6 +107,8 @@ pub(crate) struct Chat {
     /// Go on in this conversation instead of a new one
     #[arg(long, short)]
     pub(crate) thread: Option<ThreadId>,
+    #[command(flatten)]
+    pub(crate) target: Target,
 }
 
 /// What can be done with keys.
@@ -108,7 +120,7 @@ pub(crate) enum Keys {
         name: String,
         /// Whose threads and documents its holder sees
         #[arg(long, value_name = "NAME", default_value = "local")]
-        tenant: ibid_core::Tenant,
+        tenant: Tenant,
         /// Only this set of documents; may be given several times
         #[arg(long, value_name = "NAME")]
         corpus: Vec<Corpus>,
@@ -140,6 +152,8 @@ pub(crate) struct Ask {
     /// Go on in this conversation instead of a new one
     #[arg(long, short)]
     pub(crate) thread: Option<ThreadId>,
+    #[command(flatten)]
+    pub(crate) target: Target,
 }
 
 /// What can be done with assistants.
@@ -189,11 +203,22 @@ pub(crate) struct Ingest {
     /// Print one JSON object for each document instead of a table
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) target: Target,
+}
+
+/// Documents, here or at a server.
+#[derive(Debug, Args)]
+pub(crate) struct Documents {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    #[command(subcommand)]
+    pub(crate) command: DocumentsCommand,
 }
 
 /// What can be done with documents.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Documents {
+pub(crate) enum DocumentsCommand {
     /// List documents
     List {
         /// Only those of this set
@@ -253,14 +278,15 @@ pub(crate) struct SearchArguments {
     /// Print one JSON object for each passage
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) target: Target,
 }
 
 /// Conversations, here or at a server.
 #[derive(Debug, Args)]
 pub(crate) struct Threads {
-    /// Those of the server at this address, such as http://127.0.0.1:8123; the key is taken from IBID_KEY
-    #[arg(long, value_name = "URL", global = true)]
-    pub(crate) server: Option<Url>,
+    #[command(flatten)]
+    pub(crate) target: Target,
     #[command(subcommand)]
     pub(crate) command: ThreadsCommand,
 }

@@ -3,14 +3,11 @@
 #![expect(clippy::print_stderr, reason = "the terminal is this crate's output")]
 
 mod arguments;
-mod assistants;
+mod client;
 mod commands;
 mod config;
-mod library;
-mod nearest;
-mod parts;
-mod rehearsal;
-mod remote;
+mod conversations;
+mod place;
 
 use std::process::ExitCode;
 
@@ -27,15 +24,9 @@ const FAILED: u8 = 1;
 /// The arguments cannot be read.
 const UNREADABLE: u8 = 64;
 
-/// How this program calls itself to read one untrusted document in a process of its own.
-pub(crate) const READ: &str = "read-one-document";
-
 fn main() -> ExitCode {
     // Before anything else is set up, since that process gives up what it does not need.
-    if let [_, command, request] = std::env::args().collect::<Vec<_>>().as_slice()
-        && command == READ
-    {
-        let read = ibid_reading::read_in_this_process(request);
+    if let Some(read) = ibid_app::read_document_if_asked() {
         return if read { ExitCode::SUCCESS } else { ExitCode::from(FAILED) };
     }
     // Missing is fine: the file is for those who want one.
@@ -45,9 +36,9 @@ fn main() -> ExitCode {
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(told) => {
-            let _ = told.print();
-            return if told.use_stderr() { ExitCode::from(UNREADABLE) } else { ExitCode::SUCCESS };
+        Err(error) => {
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::from(UNREADABLE) } else { ExitCode::SUCCESS };
         }
     };
     match commands::run(arguments) {
@@ -55,7 +46,7 @@ fn main() -> ExitCode {
         // Whoever read the output has seen enough, as `| head` does.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {}", told(&error));
+            eprintln!("error: {}", commands::printable(&error_chain(&error)));
             ExitCode::from(FAILED)
         }
     }
@@ -67,7 +58,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// An error with everything underneath it that it does not say itself.
-fn told(error: &anyhow::Error) -> String {
+fn error_chain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if text.is_empty() {

@@ -14,13 +14,13 @@ pub struct DocumentId(pub String);
 
 impl std::fmt::Display for DocumentId {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.0)
+        formatter.pad(&self.0)
     }
 }
 
 /// A part of a page, in points from its upper left corner, and the part of a text that stands there.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Place {
+pub struct BoundingBox {
     /// Left, top, right, bottom.
     pub sides: [f32; 4],
     /// Where in the text of its passage it begins, in bytes; it goes on to where the next one begins.
@@ -54,7 +54,7 @@ pub struct Passage {
     /// What it says.
     pub text: String,
     /// Where on the page it stands.
-    pub places: Vec<Place>,
+    pub places: Vec<BoundingBox>,
     /// How well it fits the question; greater is better. Only scores of one answer compare.
     pub score: f32,
 }

@@ -1,4 +1,4 @@
-//! Names of threads and runs: version 7 UUIDs, so that they sort by time and cannot be guessed.
+//! Ids of threads, runs and queues. Those of threads and runs are version 7 UUIDs: they sort by time and cannot be guessed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -66,4 +66,9 @@ id! {
 id! {
     /// Names one turn of a conversation.
     RunId
+}
+
+id! {
+    /// Names a queue of jobs, which run one after the other.
+    QueueId
 }

@@ -1,19 +1,28 @@
-//! The nouns that every other crate speaks in, and the ports through which assistants reach the world.
-//! They carry rules in their types and know no engine, no store and no network.
+//! The nouns that every other crate speaks in, the events of turns and loads, and the ports through which assistants reach
+//! the world. They carry rules in their types and know no engine, no store and no network.
 
+pub mod answer;
+mod error_chain;
+pub mod event;
 pub mod evidence;
 mod id;
+pub mod load;
 mod message;
 pub mod model;
 mod name;
 mod scope;
 mod secret;
+mod status;
 pub mod tool;
 mod turn;
 
-pub use id::{InvalidId, RunId, ThreadId};
+pub use answer::AnswerMetadata;
+pub use error_chain::error_chain;
+pub use event::{LoadEvent, RunEvent, TurnEvent};
+pub use id::{InvalidId, QueueId, RunId, ThreadId};
 pub use message::{Message, Role};
 pub use name::{Corpus, InvalidName, Label, Tenant};
 pub use scope::Scope;
 pub use secret::Secret;
-pub use turn::TurnInput;
+pub use status::RunStatus;
+pub use turn::{JobInput, TurnInput, TurnOptions};

@@ -73,7 +73,7 @@ macro_rules! name {
 
         impl fmt::Display for $name {
             fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str(&self.0)
+                formatter.pad(&self.0)
             }
         }
     };

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use uuid::Uuid;
+
 /// A key or a password. It has no `Display` and cannot be serialised; its `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
@@ -14,6 +16,12 @@ impl Secret {
     /// Takes a secret in. White space around it, as files and shells add it, does not belong to it.
     pub fn new(text: &str) -> Self {
         Self(text.trim().into())
+    }
+
+    /// A new one that nobody can guess. The prefix tells what it is, wherever it turns up.
+    pub fn random(prefix: &str) -> Self {
+        // Two of them have more than 240 random bits.
+        Self::new(&format!("{prefix}{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple()))
     }
 
     /// The secret itself, for the one place that sends it.

@@ -95,12 +95,12 @@ pub(crate) fn failure(host: &str, error: reqwest::Error) -> Error {
         cause = inner.source();
     }
     let unreachable = error.is_connect();
-    let reason = told(error);
+    let reason = root_cause(error);
     if unreachable { Error::Unreachable { host, reason } } else { Error::Broken { host, reason } }
 }
 
 /// What went wrong underneath, without the address and without the layers between.
-pub(crate) fn told(error: reqwest::Error) -> String {
+pub(crate) fn root_cause(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut deepest: &dyn std::error::Error = &error;
     while let Some(cause) = deepest.source() {

@@ -6,9 +6,9 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), ibid_egress::Error> {
-//! use ibid_egress::{Egress, Limits, Rules};
+//! use ibid_egress::{Egress, EgressLimits, Rules};
 //!
-//! let egress = Egress::new(Rules::only(["api.example.com".parse()?]), Limits::default())?;
+//! let egress = Egress::new(Rules::only(["api.example.com".parse()?]), EgressLimits::default())?;
 //! let request = http::Request::get("https://api.example.com/v1/models").body(Default::default())?;
 //! let body = egress.send(request).await?.bytes().await?;
 //! # Ok(())
@@ -16,13 +16,15 @@
 //! ```
 
 mod address;
-mod door;
+mod client;
 mod error;
 mod resolve;
 mod response;
 mod rules;
+mod sse;
 
-pub use door::{Egress, Limits};
+pub use client::{Egress, EgressLimits};
 pub use error::{Error, InvalidHost};
 pub use response::Response;
 pub use rules::{Host, Rules};
+pub use sse::{EventTooLong, SseDecoder};

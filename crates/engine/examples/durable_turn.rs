@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use ibid_core::{Message, Scope, Tenant, ThreadId, TurnInput};
-use ibid_engine::{Assistant, Assistants, Engine, LocalEngine, LocalSettings, Turn};
-use ibid_graph::{Context, END, Graph, Kind, NodeError, START, State};
+use ibid_engine::{Engine, GraphEntry, Graphs, LocalEngine, LocalSettings, Turn};
+use ibid_graph::{Context, END, EventKind, Graph, NodeError, START, State};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Serialize)]
@@ -19,44 +19,44 @@ struct Order {
 }
 
 #[derive(Serialize, Deserialize)]
-enum Change {
+enum Update {
     Priced(u32),
     Confirmed(bool),
 }
 
 impl State for Order {
-    type Change = Change;
+    type Update = Update;
 
-    fn apply(&mut self, change: Change) {
+    fn apply(&mut self, change: Update) {
         match change {
-            Change::Priced(price) => self.price = price,
-            Change::Confirmed(yes) => self.confirmed = yes,
+            Update::Priced(price) => self.price = price,
+            Update::Confirmed(yes) => self.confirmed = yes,
         }
     }
 }
 
-async fn price(order: Arc<Order>, context: Context) -> Result<Change, NodeError> {
+async fn price(order: Arc<Order>, context: Context) -> Result<Update, NodeError> {
     context.status(format!("looking up the price of {}", order.wanted));
-    Ok(Change::Priced(42))
+    Ok(Update::Priced(42))
 }
 
-fn assistants() -> Result<Assistants, Box<dyn std::error::Error>> {
+fn graphs() -> Result<Graphs, Box<dyn std::error::Error>> {
     let graph = Graph::<Order>::builder("order")
         .node("price", price)
-        .ask(
+        .interrupt(
             "confirm",
             |order: &Order| format!("{} costs {}. Order it?", order.wanted, order.price),
-            |_, yes: bool| Change::Confirmed(yes),
+            |_, yes: bool| Update::Confirmed(yes),
         )
         .edge(START, "price")
         .edge("price", "confirm")
         .edge("confirm", END)
         .build()?;
-    let program = graph.program(
+    let program = graph.compile(
         |input: TurnInput| Ok(Order { wanted: input.messages[0].text.clone(), price: 0, confirmed: false }),
         |order: &Order| vec![Message::assistant(if order.confirmed { "Ordered." } else { "As you like." })],
     );
-    Ok([("order".to_owned(), Assistant::new(program))].into_iter().collect())
+    Ok([("order".to_owned(), GraphEntry::turn(program))].into_iter().collect())
 }
 
 #[tokio::main]
@@ -64,22 +64,22 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::temp_dir().join(format!("durable-turn-{}/engine.db", std::process::id()));
     let scope = Scope::of(Tenant::local());
 
-    let engine = LocalEngine::open(&path, assistants()?, LocalSettings::default()).await?;
+    let engine = LocalEngine::open(&path, graphs()?, LocalSettings::default()).await?;
     let turn = Turn::new(ThreadId::new(), "order", Message::user("a lamp"));
     let run = engine.submit(&scope, turn).await?.run;
     let mut events = engine.events(&scope, run, 0).await?;
     while let Some(event) = events.next().await {
         let event = event?;
         println!("{}", serde_json::to_string(&event)?);
-        if matches!(event.what.kind, Kind::Asked { .. }) {
+        if matches!(event.what.kind, EventKind::Interrupted { .. }) {
             break;
         }
     }
     engine.close().await;
     println!("(no process runs; the question waits in {})", path.display());
 
-    let engine = LocalEngine::open(&path, assistants()?, LocalSettings::default()).await?;
-    engine.answer(&scope, run, true.into()).await?;
+    let engine = LocalEngine::open(&path, graphs()?, LocalSettings::default()).await?;
+    engine.resume(&scope, run, true.into()).await?;
     let mut events = engine.events(&scope, run, 4).await?;
     while let Some(event) = events.next().await {
         println!("{}", serde_json::to_string(&event?)?);

@@ -1,24 +1,27 @@
 //! The port between whoever asks and whoever runs.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
-use ibid_core::{Message, RunId, Scope, ThreadId};
+use ibid_core::model::Spending;
+use ibid_core::{Message, QueueId, RunId, Scope, ThreadId};
 use ibid_graph::Record;
 use serde_json::{Map, Value};
 
 use crate::error::Error;
-use crate::nouns::{
-    Event, Feedback, Lifetime, MessageWindow, Run, Said, Stop, Submitted, Thread, ThreadFilter, ThreadPage,
-    Turn,
+use crate::types::{
+    Event, Feedback, Job, Lifetime, MessageWindow, NewJob, Run, Stop, Submitted, Thread, ThreadFilter,
+    ThreadMessage, ThreadPage, Turn, UnfinishedJob,
 };
 
-/// Events of a run, in order, as they become safe. It ends after [`Ended`](ibid_graph::Kind::Ended).
+/// Events of a run, in order, as they become safe. It ends after [`Ended`](ibid_graph::EventKind::RunEnded).
 pub type EventStream = BoxStream<'static, Result<Event, Error>>;
 
 /// Runs turns durably. A thread works on one turn at a time; every finished step is written down
 /// before the next begins; whatever was promised to a caller survives a crash.
 #[async_trait]
-pub trait Engine: Send + Sync {
+pub trait Engine: Spending {
     /// Takes a turn. When this returns, the turn is safe and will end, whatever happens to this process.
     ///
     /// # Errors
@@ -32,11 +35,51 @@ pub trait Engine: Send + Sync {
     /// Fails if there is no such run.
     async fn stop(&self, scope: &Scope, run: RunId, how: Stop) -> Result<(), Error>;
 
-    /// Answers what a run asks, and lets it go on.
+    /// Resumes a run that waits for a person, with the answer.
     ///
     /// # Errors
     /// Refuses an answer that has not the form of the question, or that nothing asked for.
-    async fn answer(&self, scope: &Scope, run: RunId, answer: Value) -> Result<(), Error>;
+    async fn resume(&self, scope: &Scope, run: RunId, answer: Value) -> Result<(), Error>;
+
+    /// Takes a job, to be run after those that wait in its queue. When this returns, the job is safe and will end.
+    ///
+    /// # Errors
+    /// Refuses an unknown graph, or a queue of another tenant.
+    async fn submit_job(&self, scope: &Scope, job: NewJob) -> Result<RunId, Error>;
+
+    /// One job as it stands. Its events are followed, and it is stopped, by its run.
+    ///
+    /// # Errors
+    /// Fails if there is no such job.
+    async fn job(&self, scope: &Scope, run: RunId) -> Result<Job, Error>;
+
+    /// The jobs of a queue, oldest first.
+    ///
+    /// # Errors
+    /// Fails if the backend does.
+    async fn jobs(&self, scope: &Scope, queue: QueueId) -> Result<Vec<Job>, Error>;
+
+    /// Deletes every job of a queue, and stops what it works on.
+    ///
+    /// # Errors
+    /// Fails if the backend does.
+    async fn delete_jobs(&self, scope: &Scope, queue: QueueId) -> Result<(), Error>;
+
+    /// The jobs of all tenants that have not ended.
+    ///
+    /// # Errors
+    /// Fails if the backend does.
+    async fn unfinished_jobs(&self) -> Result<Vec<UnfinishedJob>, Error>;
+
+    /// Takes up the runs that an earlier process left. Does nothing the second time.
+    ///
+    /// # Errors
+    /// Fails if the backend does.
+    async fn recover(&self) -> Result<(), Error>;
+
+    /// Lets every run come to the end of the step that it is at, for at most so long, and closes the engine. What has
+    /// not ended is taken up by the next one.
+    async fn shutdown(&self, timeout: Duration);
 
     /// Events of a run after number `after` (0 for all), those that were and those to come.
     ///
@@ -97,7 +140,7 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     /// Fails if a thread of another tenant has that name.
-    async fn begin_thread(
+    async fn create_thread(
         &self,
         scope: &Scope,
         thread: ThreadId,
@@ -109,7 +152,7 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     /// Fails if there is no such thread.
-    async fn note_thread(
+    async fn update_thread_metadata(
         &self,
         scope: &Scope,
         thread: ThreadId,
@@ -166,7 +209,7 @@ pub trait Engine: Send + Sync {
         scope: &Scope,
         thread: ThreadId,
         window: MessageWindow,
-    ) -> Result<Vec<Said>, Error>;
+    ) -> Result<Vec<ThreadMessage>, Error>;
 
     /// Deletes a thread with everything in it, and stops what it works on.
     ///

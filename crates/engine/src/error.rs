@@ -1,14 +1,16 @@
 //! What an engine refuses or fails with.
 
+use std::path::PathBuf;
+
 use ibid_core::{RunId, ThreadId};
-use ibid_graph::{AnswerError, WalkError};
+use ibid_graph::{ResumeError, WalkError};
 
 use crate::store::StoreError;
 
 /// Why an engine did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No assistant has that name.
+    /// No graph has that name.
     #[error("there is no assistant `{0}`")]
     UnknownAssistant(String),
     /// No such thread, or one of another tenant.
@@ -22,10 +24,10 @@ pub enum Error {
     Busy(RunId),
     /// The run does not ask anything now.
     #[error("run {0} is not waiting for an answer")]
-    NotWaiting(RunId),
+    NotInterrupted(RunId),
     /// The answer was refused; the run goes on waiting.
     #[error(transparent)]
-    Answer(#[from] AnswerError),
+    Resume(#[from] ResumeError),
     /// The steps or events were dropped after their retention time, or have not got that far.
     #[error("run {run} has no step {step}; steps are dropped some time after a run has ended")]
     NoSuchStep {
@@ -43,7 +45,43 @@ pub enum Error {
     /// A turn without a message.
     #[error("a turn needs at least one message")]
     NoMessage,
-    /// The store failed.
+    /// Another process runs turns and jobs from the same file.
+    #[error("another process is using {path}; stop it, or give this one a file of its own")]
+    InUse {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// The engine was shut down. Another one takes its runs up.
+    #[error("the engine is closed")]
+    Closed,
+    /// What the engine keeps its runs in failed.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Backend(BackendError),
+}
+
+/// A failure of what an engine keeps its runs in. What that is, is the engine's business.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct BackendError(Box<dyn std::error::Error + Send + Sync>);
+
+impl BackendError {
+    /// Wraps the failure of a backend.
+    pub fn new(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self(Box::new(error))
+    }
+
+    /// The failure underneath, if it is of a type that the caller knows.
+    pub fn downcast_ref<E: std::error::Error + 'static>(&self) -> Option<&E> {
+        self.0.downcast_ref()
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Closed => Self::Closed,
+            StoreError::Locked { path } => Self::InUse { path },
+            error => Self::Backend(BackendError::new(error)),
+        }
+    }
 }

@@ -10,17 +10,19 @@ pub mod conformance;
 mod engine;
 mod error;
 mod local;
-mod nouns;
 mod store;
+mod stream;
+mod types;
 
 pub use engine::{Engine, EventStream};
-pub use error::Error;
+pub use error::{BackendError, Error};
 pub use local::{
-    Assistant, Assistants, Conversation, EngineFile, FileReport, Held, LocalEngine, LocalSettings,
-    TurnProgram, Unfinished,
+    Conversation, EngineFile, FileReport, GraphEntry, Graphs, JobGraph, LocalEngine, LocalSettings,
+    LockGuard, TurnGraph,
 };
-pub use nouns::{
-    Event, Feedback, Lifetime, MessageWindow, Run, RunStatus, Said, Stop, Submitted, Thread, ThreadField,
-    ThreadFilter, ThreadOrder, ThreadPage, ThreadPlace, ThreadStatus, Turn, WhenBusy,
+pub use stream::{LoadEvents, TurnEvents, load_events, output_of, turn_events};
+pub use types::{
+    Event, Feedback, Job, Lifetime, MessageWindow, NewJob, Run, RunStatus, Stop, Submitted, Thread,
+    ThreadCursor, ThreadField, ThreadFilter, ThreadMessage, ThreadOrder, ThreadPage, ThreadStatus, Turn,
+    UnfinishedJob, WhenBusy,
 };
-pub use store::StoreError;

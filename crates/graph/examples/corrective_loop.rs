@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use ibid_graph::{Context, END, Graph, Host, MemoryJournals, NodeError, START, State, run};
+use ibid_graph::{Context, END, Graph, MemoryJournals, NodeError, RunHost, START, State, run};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Default, Serialize)]
@@ -20,7 +20,7 @@ enum Edit {
 }
 
 impl State for Essay {
-    type Change = Edit;
+    type Update = Edit;
     fn apply(&mut self, edit: Edit) {
         match edit {
             Edit::Wrote(text) => self.text = text,
@@ -48,12 +48,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let graph = graph.at_most("revise", 2, END).build()?;
     println!("{}", graph.mermaid());
 
-    let essay = graph.program(|()| Ok(Essay::default()), |essay: &Essay| essay.text.clone());
+    let essay = graph.compile(|()| Ok(Essay::default()), |essay: &Essay| essay.text.clone());
     let journals = MemoryJournals::default();
-    run(&mut *essay.start(())?, &mut journals.open("first"), &Host::default()).await?;
+    run(&mut *essay.start(())?, &mut journals.open("first"), &RunHost::default()).await?;
     journals.fork("first", 2, "taken up");
-    let mut course = essay.start(())?;
-    run(&mut *course, &mut journals.open("taken up"), &Host::default()).await?;
-    println!("the essay: {}", course.output());
+    let mut cursor = essay.start(())?;
+    run(&mut *cursor, &mut journals.open("taken up"), &RunHost::default()).await?;
+    println!("the essay: {}", cursor.output());
     Ok(())
 }

@@ -12,9 +12,9 @@ use crate::context::Context;
 use crate::error::NodeError;
 use crate::graph::{Exit, Graph, Node, NodeKind, Parts, RouteFn, Target};
 use crate::retry::RetryPolicy;
-use crate::shape::{Bound, START, Shape, ShapeEdge, ShapeKind, ShapeNode};
 use crate::state::State;
-use crate::validate::{BuildError, Problem, check};
+use crate::topology::{Bound, START, Topology, TopologyEdge, TopologyNode, TopologyNodeKind};
+use crate::validate::{BuildError, GraphProblem, check};
 
 /// Collects the parts of a graph; [`build`](GraphBuilder::build) checks them together.
 ///
@@ -26,9 +26,9 @@ use crate::validate::{BuildError, Problem, check};
 /// struct Count(u32);
 ///
 /// impl State for Count {
-///     type Change = u32;
-///     fn apply(&mut self, change: u32) {
-///         self.0 += change;
+///     type Update = u32;
+///     fn apply(&mut self, update: u32) {
+///         self.0 += update;
 ///     }
 /// }
 ///
@@ -51,14 +51,15 @@ use crate::validate::{BuildError, Problem, check};
 pub struct GraphBuilder<S: State> {
     name: String,
     version: u32,
-    nodes: Vec<(String, NodeKind<S>, ShapeKind)>,
-    exits: Vec<(String, Way<S>)>,
+    nodes: Vec<(String, NodeKind<S>, TopologyNodeKind)>,
+    former_names: Vec<(String, String)>,
+    exits: Vec<(String, ExitSpec<S>)>,
     bounds: Vec<(String, Bound)>,
     time_limits: Vec<(String, Duration)>,
     retries: Vec<(String, RetryPolicy)>,
 }
 
-enum Way<S> {
+enum ExitSpec<S> {
     Edge(String),
     Branch(Arc<RouteFn<S>>, Vec<String>),
 }
@@ -70,6 +71,7 @@ impl<S: State> Graph<S> {
             name: name.into(),
             version: 1,
             nodes: Vec::new(),
+            former_names: Vec::new(),
             exits: Vec::new(),
             bounds: Vec::new(),
             time_limits: Vec::new(),
@@ -92,52 +94,59 @@ impl<S: State> GraphBuilder<S> {
     pub fn node<F, R>(mut self, name: &str, work: F) -> Self
     where
         F: Fn(Arc<S>, Context) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<S::Change, NodeError>> + Send + 'static,
+        R: Future<Output = Result<S::Update, NodeError>> + Send + 'static,
     {
         let work = NodeKind::Work(Arc::new(move |state, context| Box::pin(work(state, context))));
-        self.nodes.push((name.to_owned(), work, ShapeKind::Work));
+        self.nodes.push((name.to_owned(), work, TopologyNodeKind::Work));
         self
     }
 
     /// Adds a node that asks a person and pauses the run until the answer comes. The question is a
-    /// function of the state, the change a function of state and answer, so nothing runs twice.
+    /// function of the state, the update a function of state and answer, so nothing runs twice.
     #[must_use]
-    pub fn ask<Q, A, F, G>(mut self, name: &str, question: F, answer: G) -> Self
+    pub fn interrupt<Q, A, F, G>(mut self, name: &str, question: F, answer: G) -> Self
     where
         Q: Serialize,
         A: DeserializeOwned,
         F: Fn(&S) -> Q + Send + Sync + 'static,
-        G: Fn(&S, A) -> S::Change + Send + Sync + 'static,
+        G: Fn(&S, A) -> S::Update + Send + Sync + 'static,
     {
-        let ask = NodeKind::Ask {
+        let ask = NodeKind::Interrupt {
             question: Box::new(move |state| {
                 serde_json::to_value(question(state)).unwrap_or_else(|error| Value::String(error.to_string()))
             }),
             answer: Box::new(move |state, given| Ok(answer(state, A::deserialize(given)?))),
         };
-        self.nodes.push((name.to_owned(), ask, ShapeKind::Ask));
+        self.nodes.push((name.to_owned(), ask, TopologyNodeKind::Interrupt));
         self
     }
 
-    /// Adds a graph as a node. `begin` makes its state from this one, `finish` makes this state's change
+    /// Adds a graph as a node. `begin` makes its state from this one, `finish` makes this state's update
     /// from its last one. Its steps are steps of the run, named `name/inner`.
     #[must_use]
     pub fn graph<T, F, G>(mut self, name: &str, inner: &Graph<T>, begin: F, finish: G) -> Self
     where
         T: State,
         F: Fn(&S) -> T + Send + Sync + 'static,
-        G: Fn(&T) -> S::Change + Send + Sync + 'static,
+        G: Fn(&T) -> S::Update + Send + Sync + 'static,
     {
-        let program = inner.program(move |outer: Arc<S>| Ok(begin(&outer)), finish);
-        let shape = ShapeKind::Graph(Box::new(inner.shape().clone()));
-        self.nodes.push((name.to_owned(), NodeKind::Graph(program), shape));
+        let program = inner.compile(move |outer: Arc<S>| Ok(begin(&outer)), finish);
+        let topology = TopologyNodeKind::Graph(Box::new(inner.topology().clone()));
+        self.nodes.push((name.to_owned(), NodeKind::Graph(program), topology));
+        self
+    }
+
+    /// Declares what a node was called before. Runs that were begun under the old name go on with their finished steps.
+    #[must_use]
+    pub fn former_name(mut self, node: &str, former: &str) -> Self {
+        self.former_names.push((node.to_owned(), former.to_owned()));
         self
     }
 
     /// Leads from `from` to `to`, always.
     #[must_use]
     pub fn edge(mut self, from: &str, to: &str) -> Self {
-        self.exits.push((from.to_owned(), Way::Edge(to.to_owned())));
+        self.exits.push((from.to_owned(), ExitSpec::Edge(to.to_owned())));
         self
     }
 
@@ -150,7 +159,7 @@ impl<S: State> GraphBuilder<S> {
         targets: impl IntoIterator<Item = &'a str>,
     ) -> Self {
         let targets = targets.into_iter().map(str::to_owned).collect();
-        self.exits.push((from.to_owned(), Way::Branch(Arc::new(route), targets)));
+        self.exits.push((from.to_owned(), ExitSpec::Branch(Arc::new(route), targets)));
         self
     }
 
@@ -184,25 +193,28 @@ impl<S: State> GraphBuilder<S> {
     pub fn build(self) -> Result<Graph<S>, BuildError> {
         let mut problems = self.loose_settings();
         problems.extend(self.exit_problems());
-        let shape = self.shape();
-        problems.extend(check(&shape));
+        let topology = self.topology();
+        problems.extend(check(&topology));
         if !problems.is_empty() {
             return Err(BuildError { graph: self.name, problems });
         }
-        Ok(self.assemble(shape))
+        Ok(self.assemble(topology))
     }
 
-    fn loose_settings(&self) -> Vec<Problem> {
+    fn loose_settings(&self) -> Vec<GraphProblem> {
         let settings = self.bounds.iter().map(|(name, _)| ("a bound", name));
         let settings = settings.chain(self.time_limits.iter().map(|(name, _)| ("a time limit", name)));
+        let settings = settings.chain(self.former_names.iter().map(|(name, _)| ("a former name", name)));
         let settings = settings.chain(self.retries.iter().map(|(name, _)| ("a retry policy", name)));
         let mut problems = Vec::new();
         for (what, name) in settings {
             let kind = self.nodes.iter().find(|(node, ..)| node == name).map(|(.., kind)| kind);
             match kind {
-                None => problems.push(Problem::Unknown { what: what.to_owned(), name: name.clone() }),
-                Some(ShapeKind::Ask | ShapeKind::Graph(_)) if what != "a bound" => {
-                    problems.push(Problem::NoWork { what: what.to_owned(), node: name.clone() });
+                None => problems.push(GraphProblem::Unknown { what: what.to_owned(), name: name.clone() }),
+                Some(TopologyNodeKind::Interrupt | TopologyNodeKind::Graph(_))
+                    if !["a bound", "a former name"].contains(&what) =>
+                {
+                    problems.push(GraphProblem::NoWork { what: what.to_owned(), node: name.clone() });
                 }
                 Some(_) => {}
             }
@@ -210,39 +222,39 @@ impl<S: State> GraphBuilder<S> {
         problems
     }
 
-    fn exit_problems(&self) -> Vec<Problem> {
+    fn exit_problems(&self) -> Vec<GraphProblem> {
         let mut problems = Vec::new();
         for (position, (from, way)) in self.exits.iter().enumerate() {
             let earlier = self.exits[..position].iter().filter(|(other, _)| other == from).count();
             if earlier == 1 {
-                problems.push(Problem::SeveralExits(from.clone()));
+                problems.push(GraphProblem::SeveralExits(from.clone()));
             }
-            if matches!(way, Way::Branch(_, targets) if targets.is_empty()) {
-                problems.push(Problem::EmptyBranch(from.clone()));
+            if matches!(way, ExitSpec::Branch(_, targets) if targets.is_empty()) {
+                problems.push(GraphProblem::EmptyBranch(from.clone()));
             }
         }
         problems
     }
 
-    fn shape(&self) -> Shape {
+    fn topology(&self) -> Topology {
         let bound = |name: &str| {
             self.bounds.iter().rev().find(|(node, _)| node == name).map(|(_, bound)| bound.clone())
         };
-        let nodes = self.nodes.iter().map(|(name, _, kind)| ShapeNode {
+        let nodes = self.nodes.iter().map(|(name, _, kind)| TopologyNode {
             name: name.clone(),
             kind: kind.clone(),
             bound: bound(name),
         });
-        let edge = |from: &String, to: &String, conditional| ShapeEdge {
+        let edge = |from: &String, to: &String, conditional| TopologyEdge {
             from: from.clone(),
             to: to.clone(),
             conditional,
         };
         let edges = self.exits.iter().flat_map(|(from, way)| match way {
-            Way::Edge(to) => vec![edge(from, to, false)],
-            Way::Branch(_, targets) => targets.iter().map(|to| edge(from, to, true)).collect(),
+            ExitSpec::Edge(to) => vec![edge(from, to, false)],
+            ExitSpec::Branch(_, targets) => targets.iter().map(|to| edge(from, to, true)).collect(),
         });
-        Shape {
+        Topology {
             name: self.name.clone(),
             declared_version: self.version,
             nodes: nodes.collect(),
@@ -251,15 +263,15 @@ impl<S: State> GraphBuilder<S> {
     }
 
     /// Turns names into indices. The checks have passed, so every name is known; END stands for itself.
-    fn assemble(self, shape: Shape) -> Graph<S> {
+    fn assemble(self, topology: Topology) -> Graph<S> {
         let target = |name: &str| {
-            let index = shape.nodes.iter().position(|node| node.name == name);
+            let index = topology.nodes.iter().position(|node| node.name == name);
             index.map_or(Target::End, Target::Node)
         };
         let exit = |from: &str| match self.exits.iter().find(|(source, _)| source == from) {
             None => Exit::To(Target::End),
-            Some((_, Way::Edge(to))) => Exit::To(target(to)),
-            Some((_, Way::Branch(route, targets))) => Exit::Branch {
+            Some((_, ExitSpec::Edge(to))) => Exit::To(target(to)),
+            Some((_, ExitSpec::Branch(route, targets))) => Exit::Branch {
                 route: route.clone(),
                 targets: targets.iter().map(|name| (name.clone(), target(name))).collect(),
             },
@@ -268,13 +280,19 @@ impl<S: State> GraphBuilder<S> {
         let nodes = self.nodes.into_iter().map(|(name, kind, _)| Node {
             kind,
             exit: exit(&name),
-            bound: shape.bound(&name).map(|bound| (bound.visits, target(&bound.otherwise))),
+            bound: topology.bound(&name).map(|bound| (bound.visits, target(&bound.otherwise))),
             time_limit: setting(&self.time_limits, &name),
             retry: setting(&self.retries, &name).unwrap_or_default(),
+            former_names: self
+                .former_names
+                .iter()
+                .filter(|(node, _)| *node == name)
+                .map(|(_, former)| former.clone())
+                .collect(),
             name: name.into(),
         });
         let nodes = nodes.collect();
-        Graph(Arc::new(Parts { start, nodes, shape }))
+        Graph(Arc::new(Parts { start, nodes, topology }))
     }
 }
 

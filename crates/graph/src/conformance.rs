@@ -1,8 +1,10 @@
 //! The rules that every [`Journal`] keeps, as tests that any implementation runs.
 //!
-//! Hand [`check`] a fresh set of journals. Each case panics with the rule that was broken.
+//! [`journal_conformance_tests!`](crate::journal_conformance_tests) makes a test of each. A case panics with the rule that was
+//! broken.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a test suite reports by panicking")]
+#![expect(missing_docs, reason = "a case says in its name what it checks")]
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,8 +16,8 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Context, END, Ending, EventSink, Graph, Host, Journal, Kind, NodeError, RECORD_LIMIT_BYTES, Retryable,
-    RunError, START, State, StepError, StepEvent, run,
+    Context, END, Ending, EventKind, EventSink, Graph, Journal, NodeError, RECORD_LIMIT_BYTES, Retryable,
+    RunError, RunHost, START, State, StepError, StepEvent, run,
 };
 
 /// A set of journals under test, one for each run.
@@ -29,19 +31,33 @@ pub trait Journals: Send + Sync {
     async fn answer(&self, run: &str, step: u32, answer: Value);
 }
 
-/// Runs every case.
-pub async fn check(journals: &dyn Journals) {
-    steps_run_one_after_the_other(journals).await;
-    a_finished_step_never_runs_again_after_a_kill(journals).await;
-    an_unfinished_step_runs_again_as_a_higher_attempt(journals).await;
-    a_finished_run_asked_for_again_performs_nothing(journals).await;
-    an_oversized_record_is_refused_for_good(journals).await;
-    a_record_of_the_largest_size_is_kept(journals).await;
-    a_stop_reaches_the_node_and_keeps_the_partial_answer(journals).await;
-    a_failed_step_is_not_written_down(journals).await;
-    two_runs_at_once_keep_apart(journals).await;
-    an_answer_is_written_down_once(journals).await;
-    routes_are_the_same_on_replay(journals).await;
+/// A test for every case. The expression makes a fresh set of journals.
+#[macro_export]
+macro_rules! journal_conformance_tests {
+    ($journals:expr) => {
+        $crate::journal_conformance_tests! { $journals;
+            steps_run_one_after_the_other,
+            a_finished_step_never_runs_again_after_a_kill,
+            an_unfinished_step_runs_again_as_a_higher_attempt,
+            a_finished_run_asked_for_again_performs_nothing,
+            an_oversized_record_is_refused_for_good,
+            a_record_of_the_largest_size_is_kept,
+            a_stop_reaches_the_node_and_keeps_the_partial_answer,
+            a_failed_step_is_not_written_down,
+            two_runs_at_once_keep_apart,
+            an_answer_is_written_down_once,
+            routes_are_the_same_on_replay
+        }
+    };
+    ($journals:expr; $($case:ident),*) => {
+        $(
+            #[tokio::test]
+            async fn $case() {
+                let journals = $journals;
+                $crate::conformance::$case(&journals).await;
+            }
+        )*
+    };
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -51,10 +67,10 @@ struct Notes(Vec<String>);
 struct Note(String);
 
 impl State for Notes {
-    type Change = Note;
+    type Update = Note;
 
-    fn apply(&mut self, change: Note) {
-        self.0.push(change.0);
+    fn apply(&mut self, update: Note) {
+        self.0.push(update.0);
     }
 }
 
@@ -161,12 +177,12 @@ async fn go(
     witness: &Arc<Witness>,
     cancel: CancellationToken,
 ) -> (Result<Ending, RunError>, Vec<String>) {
-    let program = graph.program(|()| Ok(Notes::default()), |notes: &Notes| notes.0.clone());
-    let mut course = program.start(()).expect("the test graph begins");
+    let program = graph.compile(|()| Ok(Notes::default()), |notes: &Notes| notes.0.clone());
+    let mut cursor = program.start(()).expect("the test graph begins");
     let (mut journal, sink) = journals.open(name, witness.clone()).await;
-    let host = Host { sink, cancel, grace: Host::GRACE };
-    let ending = run(&mut *course, &mut *journal, &host).await;
-    (ending, course.output())
+    let host = RunHost { sink, cancel, grace: RunHost::GRACE };
+    let ending = run(&mut *cursor, &mut *journal, &host).await;
+    (ending, cursor.output())
 }
 
 /// Runs the line of notes on the journal of `name`, its third node as told.
@@ -197,22 +213,22 @@ async fn kill_in_the_third(journals: &dyn Journals, name: &str, witness: &Arc<Wi
 }
 
 fn is_lost(event: &StepEvent) -> bool {
-    matches!(&event.kind, Kind::Token { text } if text == "lost")
+    matches!(&event.kind, EventKind::Token { text } if text == "lost")
 }
 
-async fn steps_run_one_after_the_other(journals: &dyn Journals) {
+pub async fn steps_run_one_after_the_other(journals: &dyn Journals) {
     let witness = Arc::new(Witness::default());
     let (ending, notes) = walk_line(journals, "in-order", &witness, Third::Note).await;
     assert_eq!(ending.expect("it runs"), Ending::Finished);
     assert_eq!(notes, ["a", "b", "c", "d"]);
     let told = witness.told(|events| events.len() >= 8).await;
     let told: Vec<_> =
-        told.iter().map(|event| (event.step, matches!(event.kind, Kind::Finished { .. }))).collect();
+        told.iter().map(|event| (event.step, matches!(event.kind, EventKind::StepFinished { .. }))).collect();
     let expected: Vec<_> = (1..=4).flat_map(|step| [(step, false), (step, true)]).collect();
     assert_eq!(told, expected, "a step must have finished before the next begins");
 }
 
-async fn a_finished_step_never_runs_again_after_a_kill(journals: &dyn Journals) {
+pub async fn a_finished_step_never_runs_again_after_a_kill(journals: &dyn Journals) {
     let witness = Arc::new(Witness::default());
     kill_in_the_third(journals, "killed", &witness).await;
     let (ending, notes) = walk_line(journals, "killed", &witness, Third::Note).await;
@@ -221,7 +237,7 @@ async fn a_finished_step_never_runs_again_after_a_kill(journals: &dyn Journals) 
     assert_eq!(witness.performed(), ["a", "b", "c", "c", "d"], "only the unfinished step may run again");
 }
 
-async fn an_unfinished_step_runs_again_as_a_higher_attempt(journals: &dyn Journals) {
+pub async fn an_unfinished_step_runs_again_as_a_higher_attempt(journals: &dyn Journals) {
     let witness = Arc::new(Witness::default());
     kill_in_the_third(journals, "attempts", &witness).await;
     kill_in_the_third(journals, "attempts", &witness).await;
@@ -229,13 +245,13 @@ async fn an_unfinished_step_runs_again_as_a_higher_attempt(journals: &dyn Journa
     let told = witness.told(|events| events.iter().any(|event| event.step == 4)).await;
     let attempts: Vec<_> = told
         .iter()
-        .filter(|event| matches!(&event.kind, Kind::Started { node } if &**node == "c"))
+        .filter(|event| matches!(&event.kind, EventKind::StepStarted { node } if &**node == "c"))
         .map(|event| event.attempt)
         .collect();
     assert_eq!(attempts, [1, 2, 3], "no attempt number may appear twice");
 }
 
-async fn a_finished_run_asked_for_again_performs_nothing(journals: &dyn Journals) {
+pub async fn a_finished_run_asked_for_again_performs_nothing(journals: &dyn Journals) {
     let witness = Arc::new(Witness::default());
     let first = walk_line(journals, "twice", &witness, Third::Note).await.1;
     let before = witness.performed();
@@ -245,7 +261,7 @@ async fn a_finished_run_asked_for_again_performs_nothing(journals: &dyn Journals
     assert_eq!(witness.performed(), before, "a duplicate request must perform nothing");
 }
 
-async fn an_oversized_record_is_refused_for_good(journals: &dyn Journals) {
+pub async fn an_oversized_record_is_refused_for_good(journals: &dyn Journals) {
     let witness = Arc::new(Witness::default());
     let (ending, notes) = walk_line(journals, "oversized", &witness, Third::Bytes(RECORD_LIMIT_BYTES)).await;
     assert!(matches!(ending, Err(RunError::Step(StepError::Record { .. }))), "got {ending:?}");
@@ -253,7 +269,7 @@ async fn an_oversized_record_is_refused_for_good(journals: &dyn Journals) {
     assert_eq!(witness.performed(), ["a", "b", "c"], "an oversized step must not be tried again");
 }
 
-async fn a_record_of_the_largest_size_is_kept(journals: &dyn Journals) {
+pub async fn a_record_of_the_largest_size_is_kept(journals: &dyn Journals) {
     let witness = Arc::new(Witness::default());
     let largest = Third::Bytes(RECORD_LIMIT_BYTES - 2);
     walk_line(journals, "largest", &witness, largest.clone()).await.0.expect("it runs");
@@ -261,7 +277,7 @@ async fn a_record_of_the_largest_size_is_kept(journals: &dyn Journals) {
     assert_eq!(notes[2].len(), RECORD_LIMIT_BYTES - 2, "the two quotes fill the record up");
 }
 
-async fn a_stop_reaches_the_node_and_keeps_the_partial_answer(journals: &dyn Journals) {
+pub async fn a_stop_reaches_the_node_and_keeps_the_partial_answer(journals: &dyn Journals) {
     let witness = Arc::new(Witness::default());
     let reached = CancellationToken::new();
     let graph = line(&witness, Third::UntilStopped(reached.clone()));
@@ -279,7 +295,7 @@ async fn a_stop_reaches_the_node_and_keeps_the_partial_answer(journals: &dyn Jou
     assert_eq!(witness.performed(), ["a", "b", "c"], "no step may begin after a stop");
 }
 
-async fn a_failed_step_is_not_written_down(journals: &dyn Journals) {
+pub async fn a_failed_step_is_not_written_down(journals: &dyn Journals) {
     let witness = Arc::new(Witness::default());
     let (ending, _) = walk_line(journals, "failed", &witness, Third::Fail).await;
     assert!(matches!(ending, Err(RunError::Step(StepError::Failed { .. }))), "got {ending:?}");
@@ -289,7 +305,7 @@ async fn a_failed_step_is_not_written_down(journals: &dyn Journals) {
     assert_eq!(witness.performed(), ["a", "b", "c", "c", "d"]);
 }
 
-async fn two_runs_at_once_keep_apart(journals: &dyn Journals) {
+pub async fn two_runs_at_once_keep_apart(journals: &dyn Journals) {
     let witness = Arc::new(Witness::default());
     let walk = |name| walk_line(journals, name, &witness, Third::Note);
     let (left, right) = tokio::join!(walk("left"), walk("right"));
@@ -298,11 +314,11 @@ async fn two_runs_at_once_keep_apart(journals: &dyn Journals) {
     assert_eq!(witness.performed().len(), 8, "each run performs its own steps");
 }
 
-async fn an_answer_is_written_down_once(journals: &dyn Journals) {
+pub async fn an_answer_is_written_down_once(journals: &dyn Journals) {
     let witness = Arc::new(Witness::default());
     let graph = Graph::<Notes>::builder("asking")
         .node("before", note(&witness, "before"))
-        .ask("sure", |notes: &Notes| json!({ "about": notes.0 }), |_, answer: String| Note(answer))
+        .interrupt("sure", |notes: &Notes| json!({ "about": notes.0 }), |_, answer: String| Note(answer))
         .node("after", note(&witness, "after"))
         .edge(START, "before")
         .edge("before", "sure")
@@ -311,7 +327,7 @@ async fn an_answer_is_written_down_once(journals: &dyn Journals) {
         .build()
         .expect("the test graph is sound");
     let (ending, _) = go(journals, "asking", &graph, &witness, CancellationToken::new()).await;
-    let Ok(Ending::Asked { step, question }) = ending else { panic!("it must pause, got {ending:?}") };
+    let Ok(Ending::Interrupted { step, question }) = ending else { panic!("it must pause, got {ending:?}") };
     assert_eq!((step.number, &*step.node), (2, "sure"));
     assert_eq!(question, json!({ "about": ["before"] }));
     journals.answer("asking", step.number, json!("yes")).await;
@@ -323,7 +339,7 @@ async fn an_answer_is_written_down_once(journals: &dyn Journals) {
     assert_eq!(witness.performed(), ["before", "after"], "nothing may run twice around a question");
 }
 
-async fn routes_are_the_same_on_replay(journals: &dyn Journals) {
+pub async fn routes_are_the_same_on_replay(journals: &dyn Journals) {
     let witness = Arc::new(Witness::default());
     let graph = Graph::<Notes>::builder("rounds")
         .node("try", note(&witness, "try"))

@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::event::{EventSink, Kind, Silent, StepEvent};
+use crate::event::{EventKind, EventSink, NullSink, StepEvent};
 use crate::record::StepRef;
 
 /// What the caller of a run hands in: where events go, and how the run is stopped.
 #[derive(Clone)]
-pub struct Host {
+pub struct RunHost {
     /// Takes the events of the run.
     pub sink: Arc<dyn EventSink>,
     /// Stops the run when cancelled.
@@ -20,7 +20,7 @@ pub struct Host {
     pub grace: Duration,
 }
 
-impl Host {
+impl RunHost {
     /// How long a stopped node may take unless the caller says otherwise.
     pub const GRACE: Duration = Duration::from_secs(2);
 
@@ -30,9 +30,9 @@ impl Host {
     }
 }
 
-impl Default for Host {
+impl Default for RunHost {
     fn default() -> Self {
-        Self::new(Arc::new(Silent))
+        Self::new(Arc::new(NullSink))
     }
 }
 
@@ -46,7 +46,7 @@ pub struct Context {
 }
 
 impl Context {
-    pub(crate) fn new(step: StepRef, attempt: u32, host: &Host) -> Self {
+    pub(crate) fn new(step: StepRef, attempt: u32, host: &RunHost) -> Self {
         Self { step, attempt, sink: host.sink.clone(), cancel: host.cancel.clone() }
     }
 
@@ -67,28 +67,28 @@ impl Context {
 
     /// Says in words what the node is doing.
     pub fn status(&self, text: impl Into<String>) {
-        self.emit(Kind::Status { text: text.into() });
+        self.emit(EventKind::Status { text: text.into() });
     }
 
     /// Passes on a piece of the answer.
     pub fn token(&self, text: impl Into<String>) {
-        self.emit(Kind::Token { text: text.into() });
+        self.emit(EventKind::Token { text: text.into() });
     }
 
     /// Tells anything else.
-    pub fn data(&self, name: impl Into<String>, value: Value) {
-        self.emit(Kind::Data { name: name.into(), value });
+    pub fn custom(&self, name: impl Into<String>, value: Value) {
+        self.emit(EventKind::Custom { name: name.into(), value });
     }
 
     /// The token that a stop cancels. Hand it to whatever must end at once, such as a model's request.
     ///
-    /// A node that sees it cancelled returns what it has as its change; the run then ends as stopped
+    /// A node that sees it cancelled returns what it has as its update; the run then ends as stopped
     /// and keeps it.
     pub fn cancel(&self) -> &CancellationToken {
         &self.cancel
     }
 
-    pub(crate) fn emit(&self, kind: Kind) {
+    pub(crate) fn emit(&self, kind: EventKind) {
         self.sink.emit(StepEvent { step: self.step.number, attempt: self.attempt, kind });
     }
 }

@@ -140,9 +140,9 @@ pub enum WalkError {
         /// Number of the step that the graph would run.
         at: u32,
     },
-    /// The recorded change is not one that this state knows.
-    #[error("the recorded change of step {step} (`{node}`) does not fit the state any more")]
-    Change {
+    /// The recorded update is not one that this state knows.
+    #[error("the recorded update of step {step} (`{node}`) does not fit the state any more")]
+    Update {
         /// Number of the step.
         step: u32,
         /// The node in the record.
@@ -151,18 +151,18 @@ pub enum WalkError {
         #[source]
         source: serde_json::Error,
     },
-    /// Someone applied a change of another graph's state.
-    #[error("the change applied at `{node}` belongs to another state")]
-    ForeignChange {
+    /// Someone applied an update of another graph's state.
+    #[error("the update applied at `{node}` belongs to another state")]
+    ForeignUpdate {
         /// Where the walk stands.
         node: String,
     },
-    /// Someone applied a change after the end.
+    /// Someone applied an update after the end.
     #[error("the walk has ended, no further step fits")]
     Ended,
     /// The beginning of an inner graph refused its input.
     #[error("the inner graph `{graph}` cannot begin")]
-    Begin {
+    InvalidInput {
         /// Name of the inner graph.
         graph: String,
         /// Why.
@@ -173,10 +173,10 @@ pub enum WalkError {
 
 /// Why an answer was not taken. The run goes on waiting.
 #[derive(Debug, thiserror::Error)]
-pub enum AnswerError {
+pub enum ResumeError {
     /// The run does not wait for an answer now.
     #[error("nothing is being asked at this point")]
-    NothingAsked,
+    NotInterrupted,
     /// The answer has another form than the question wants.
     #[error("the answer does not have the form that `{node}` asked for: {source}")]
     Form {
@@ -187,7 +187,7 @@ pub enum AnswerError {
     },
 }
 
-/// Why a step did not end with a change.
+/// Why a step did not end with an update.
 #[derive(Debug, thiserror::Error)]
 pub enum StepError {
     /// The run was stopped while the node worked, and the node gave nothing back.
@@ -204,7 +204,7 @@ pub enum StepError {
         error: NodeError,
     },
     /// What the node changed cannot be written down.
-    #[error("`{node}` finished, but its change cannot be recorded: {error}")]
+    #[error("`{node}` finished, but its update cannot be recorded: {error}")]
     Record {
         /// Path of the node.
         node: String,
@@ -230,7 +230,7 @@ pub enum RunError {
     Stopped,
     /// The run waits for a person, and there is no journal to keep it meanwhile.
     #[error("`{node}` asks a person; run the graph with a journal that can take the answer")]
-    Asked {
+    Interrupted {
         /// The node that asks.
         node: String,
     },

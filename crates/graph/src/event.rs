@@ -18,23 +18,25 @@ pub struct StepEvent {
     pub attempt: u32,
     /// What happened.
     #[serde(flatten)]
-    pub kind: Kind,
+    pub kind: EventKind,
 }
 
 impl StepEvent {
     /// An event of the run itself.
-    pub fn of_run(kind: Kind) -> Self {
+    pub fn of_run(kind: EventKind) -> Self {
         Self { step: 0, attempt: 0, kind }
     }
 }
 
-/// The kinds of events. Engines store them, so a kind may gain fields but never lose one.
+/// The kinds of events. Engines store them: a kind may gain fields and never lose one, and what an earlier
+/// version called a kind or a field is read for ever (the aliases).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Kind {
+pub enum EventKind {
     /// A node begins an attempt.
-    Started {
+    #[serde(alias = "started")]
+    StepStarted {
         /// Path of the node.
         node: Arc<str>,
     },
@@ -48,42 +50,51 @@ pub enum Kind {
         /// The piece.
         text: String,
     },
-    /// Anything else that a node tells: a tool call, sources, usage.
-    Data {
-        /// What it is.
+    /// An event that the graph defines itself, such as a tool call, sources or usage.
+    #[serde(alias = "data")]
+    Custom {
+        /// Its name.
         name: String,
         /// Its content.
         value: Value,
     },
     /// The attempt failed, and another follows.
-    Retrying {
+    #[serde(alias = "retrying")]
+    StepRetrying {
         /// Why it failed.
         error: String,
         /// How long the next attempt waits.
         after_ms: u64,
     },
-    /// The step is written down. It will not run again.
-    Finished {
+    /// The step is recorded. It will not run again.
+    #[serde(alias = "finished")]
+    StepFinished {
         /// How long it took, with all its attempts.
         #[serde(default)]
         milliseconds: u64,
     },
     /// The run waits for a person.
-    Asked {
+    #[serde(alias = "asked")]
+    Interrupted {
         /// What is asked.
-        question: Value,
+        #[serde(alias = "question")]
+        value: Value,
     },
-    /// The answer came, and the run goes on.
-    Answered,
+    /// The person answered, and the run goes on.
+    #[serde(alias = "answered")]
+    RunResumed,
     /// The run goes on after the process that ran it had ended.
-    Resumed,
+    #[serde(alias = "resumed")]
+    RunRecovered,
     /// The run begins again from its input, because its records no longer fit the graph.
-    Restarted {
+    #[serde(alias = "restarted")]
+    RunRestarted {
         /// What did not fit.
         reason: String,
     },
     /// The run is over. No event follows.
-    Ended {
+    #[serde(alias = "ended")]
+    RunEnded {
         /// How it ended, in the engine's words.
         status: String,
         /// What went wrong, if something did.
@@ -92,10 +103,10 @@ pub enum Kind {
     },
 }
 
-impl Kind {
+impl EventKind {
     pub(crate) fn retrying(error: &dyn std::error::Error, after: Duration) -> Self {
         let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
-        Self::Retrying { error: error.to_string(), after_ms }
+        Self::StepRetrying { error: error.to_string(), after_ms }
     }
 }
 
@@ -107,8 +118,33 @@ pub trait EventSink: Send + Sync {
 
 /// A sink for callers that do not listen.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Silent;
+pub struct NullSink;
 
-impl EventSink for Silent {
+impl EventSink for NullSink {
     fn emit(&self, _event: StepEvent) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn events_of_earlier_versions_are_read() {
+        let stored = json!([
+            { "step": 1, "attempt": 1, "kind": "started", "node": "say" },
+            { "step": 1, "attempt": 1, "kind": "data", "name": "sources", "value": [] },
+            { "step": 1, "attempt": 1, "kind": "retrying", "error": "busy", "after_ms": 5 },
+            { "step": 1, "attempt": 2, "kind": "finished" },
+            { "step": 2, "attempt": 1, "kind": "asked", "question": "Which one?" },
+            { "step": 0, "attempt": 0, "kind": "answered" },
+            { "step": 0, "attempt": 0, "kind": "resumed" },
+            { "step": 0, "attempt": 0, "kind": "restarted", "reason": "another graph" },
+            { "step": 0, "attempt": 0, "kind": "ended", "status": "done" },
+        ]);
+        let read: Vec<StepEvent> = serde_json::from_value(stored).unwrap();
+        assert_eq!(read[4].kind, EventKind::Interrupted { value: json!("Which one?") });
+        assert_eq!((&read[5].kind, &read[6].kind), (&EventKind::RunResumed, &EventKind::RunRecovered));
+    }
 }

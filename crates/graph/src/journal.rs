@@ -19,7 +19,7 @@ pub type Perform = Box<dyn FnOnce(Attempts) -> BoxFuture<'static, Result<Perform
 ///
 /// Rules that every implementation keeps, checked by [`conformance`](crate::conformance):
 /// a step that is written down is never performed again; the record of a step is safe before another
-/// step is performed, and after `settle`; a record comes from [`Record::of`], which refuses what is too
+/// step is performed, and after `flush`; a record comes from [`Record::of`], which refuses what is too
 /// large.
 #[async_trait]
 pub trait Journal: Send {
@@ -27,19 +27,19 @@ pub trait Journal: Send {
     ///
     /// # Errors
     /// Fails as `perform` fails, or when the record cannot be made or written.
-    async fn step(&mut self, step: &StepRef, perform: Perform) -> Result<Taken, StepError>;
+    async fn step(&mut self, step: &StepRef, perform: Perform) -> Result<StepOutcome, StepError>;
 
-    /// Makes the last step safe, if it is not yet. An engine may settle it in one with the end of the run.
+    /// Makes the last step safe, if it is not yet. An engine may flush it in one with the end of the run.
     ///
     /// # Errors
     /// Fails when the journal cannot be written.
-    async fn settle(&mut self) -> Result<(), JournalError> {
+    async fn flush(&mut self) -> Result<(), JournalError> {
         Ok(())
     }
 
-    /// Whether `step` itself tells [`Finished`](crate::Kind::Finished), in one with the record, so that
+    /// Whether `step` itself tells [`Finished`](crate::EventKind::StepFinished), in one with the record, so that
     /// neither can be lost without the other. If not, the runner tells it.
-    fn tells_finished(&self) -> bool {
+    fn emits_step_finished(&self) -> bool {
         false
     }
 
@@ -47,12 +47,12 @@ pub trait Journal: Send {
     ///
     /// # Errors
     /// Fails when the journal cannot be read or written.
-    async fn ask(&mut self, step: &StepRef, question: &Value) -> Result<Asked, JournalError>;
+    async fn interrupt(&mut self, step: &StepRef, question: &Value) -> Result<Interrupted, JournalError>;
 }
 
 /// What came of a step.
 #[derive(Debug)]
-pub enum Taken {
+pub enum StepOutcome {
     /// It was performed now.
     Performed(Performed),
     /// It had been written down.
@@ -61,7 +61,7 @@ pub enum Taken {
 
 /// What came of asking.
 #[derive(Debug)]
-pub enum Asked {
+pub enum Interrupted {
     /// Nobody has answered yet: the run pauses.
     Waiting,
     /// The answer is here.
@@ -70,18 +70,18 @@ pub enum Asked {
     Recorded(Record),
 }
 
-/// No memory at all, for runs that may be lost. It never serialises a change.
+/// No memory at all, for runs that may be lost. It never serialises an update.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Unjournaled;
+pub struct NoJournal;
 
 #[async_trait]
-impl Journal for Unjournaled {
-    async fn step(&mut self, _step: &StepRef, perform: Perform) -> Result<Taken, StepError> {
-        Ok(Taken::Performed(perform(Attempts::default()).await?))
+impl Journal for NoJournal {
+    async fn step(&mut self, _step: &StepRef, perform: Perform) -> Result<StepOutcome, StepError> {
+        Ok(StepOutcome::Performed(perform(Attempts::default()).await?))
     }
 
-    async fn ask(&mut self, _step: &StepRef, _question: &Value) -> Result<Asked, JournalError> {
-        Ok(Asked::Waiting)
+    async fn interrupt(&mut self, _step: &StepRef, _question: &Value) -> Result<Interrupted, JournalError> {
+        Ok(Interrupted::Waiting)
     }
 }
 
@@ -140,23 +140,23 @@ impl MemoryJournal {
 
 #[async_trait]
 impl Journal for MemoryJournal {
-    async fn step(&mut self, step: &StepRef, perform: Perform) -> Result<Taken, StepError> {
+    async fn step(&mut self, step: &StepRef, perform: Perform) -> Result<StepOutcome, StepError> {
         if let Some(record) = self.recorded(step) {
-            return Ok(Taken::Recorded(record));
+            return Ok(StepOutcome::Recorded(record));
         }
         let attempts = self.all.with(&self.run, |kept| kept.attempts.entry(step.number).or_default().clone());
         let performed = perform(attempts).await?;
-        let record = Record::of(step, &performed.change)
+        let record = Record::of(step, &performed.update)
             .map_err(|error| StepError::Record { node: step.node.to_string(), error })?;
         self.all.with(&self.run, |kept| kept.records.push(record));
-        Ok(Taken::Performed(performed))
+        Ok(StepOutcome::Performed(performed))
     }
 
-    async fn ask(&mut self, step: &StepRef, _question: &Value) -> Result<Asked, JournalError> {
+    async fn interrupt(&mut self, step: &StepRef, _question: &Value) -> Result<Interrupted, JournalError> {
         if let Some(record) = self.recorded(step) {
-            return Ok(Asked::Recorded(record));
+            return Ok(Interrupted::Recorded(record));
         }
         let answer = self.all.with(&self.run, |kept| kept.answers.get(&step.number).cloned());
-        Ok(answer.map_or(Asked::Waiting, Asked::Answer))
+        Ok(answer.map_or(Interrupted::Waiting, Interrupted::Answer))
     }
 }

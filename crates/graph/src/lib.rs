@@ -1,8 +1,8 @@
 //! Typed state graphs whose every finished step is written down.
 //!
 //! A [`Graph`] has a typed [`State`], named nodes, edges, branches and bounded cycles. A node reads the
-//! state and returns what it changes; that change is the step's record. Running is split in two:
-//! a [`Walk`] (pure) says what comes next given the changes so far, and [`run`] (effectful) performs it
+//! state and returns what it changes; that update is the step's record. Running is split in two:
+//! a [`Walk`] (pure) says what comes next given the updates so far, and [`run`] (effectful) performs it
 //! and has a [`Journal`] write it down before the next step begins. So a run can be stopped after any
 //! step and taken up later, in another process, with no finished step run again; and the state after
 //! any step can be rebuilt, and a new run forked from it.
@@ -17,8 +17,8 @@
 //! struct Greeting { name: String, text: Option<String> }
 //!
 //! impl State for Greeting {
-//!     type Change = String;
-//!     fn apply(&mut self, change: String) { self.text = Some(change); }
+//!     type Update = String;
+//!     fn apply(&mut self, update: String) { self.text = Some(update); }
 //! }
 //!
 //! async fn greet(state: Arc<Greeting>, context: Context) -> Result<String, NodeError> {
@@ -42,6 +42,7 @@
 //! `examples/corrective_loop.rs` shows a cycle with a bound and a journal that outlives a crash.
 
 mod builder;
+mod compiled;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod context;
@@ -50,31 +51,32 @@ mod event;
 mod graph;
 mod journal;
 mod mermaid;
-mod program;
 mod record;
 mod retry;
 mod run;
-mod shape;
 mod state;
 mod task;
+mod topology;
 mod typed;
 mod validate;
 mod walk;
 
 pub use builder::GraphBuilder;
-pub use context::{Context, Host};
+pub use compiled::{CompiledGraph, InvalidInput, Next, RunCursor};
+pub use context::{Context, RunHost};
 pub use error::{
-    AnswerError, ErrorExt, JournalError, NodeError, Retryable, RunError, StepError, Terminal, WalkError,
+    ErrorExt, JournalError, NodeError, ResumeError, Retryable, RunError, StepError, Terminal, WalkError,
 };
-pub use event::{EventSink, Kind, Silent, StepEvent};
+pub use event::{EventKind, EventSink, NullSink, StepEvent};
 pub use graph::Graph;
-pub use journal::{Asked, Journal, MemoryJournal, MemoryJournals, Perform, Taken, Unjournaled};
-pub use program::{Begin, Course, Next, Program};
-pub use record::{Change, RECORD_LIMIT_BYTES, Record, RecordError, StepRef};
+pub use journal::{Interrupted, Journal, MemoryJournal, MemoryJournals, NoJournal, Perform, StepOutcome};
+pub use record::{RECORD_LIMIT_BYTES, Record, RecordError, StepRef, Update};
 pub use retry::RetryPolicy;
-pub use run::{Ending, run, run_unsettled};
-pub use shape::{Bound, END, InvalidVersion, START, Shape, ShapeEdge, ShapeKind, ShapeNode, Version};
+pub use run::{Ending, run, run_unflushed};
 pub use state::State;
 pub use task::{Attempts, Performed, Task};
-pub use validate::{BuildError, Problem};
+pub use topology::{
+    Bound, END, InvalidVersion, START, Topology, TopologyEdge, TopologyNode, TopologyNodeKind, Version,
+};
+pub use validate::{BuildError, GraphProblem};
 pub use walk::Walk;

@@ -27,27 +27,27 @@ pub struct Record {
     /// Path of the node.
     pub node: Arc<str>,
     /// What it changed, as JSON text.
-    pub change: String,
+    pub update: String,
 }
 
 impl Record {
     /// Writes down what `step` changed.
     ///
     /// # Errors
-    /// Refuses a change that cannot be written as JSON or that is over [`RECORD_LIMIT_BYTES`].
-    pub fn of(step: &StepRef, change: &Change) -> Result<Self, RecordError> {
-        let change = change.0.encode().map_err(RecordError::Encode)?;
-        if change.len() > RECORD_LIMIT_BYTES {
-            return Err(RecordError::TooLarge { bytes: change.len(), limit: RECORD_LIMIT_BYTES });
+    /// Refuses an update that cannot be written as JSON or that is over [`RECORD_LIMIT_BYTES`].
+    pub fn of(step: &StepRef, update: &Update) -> Result<Self, RecordError> {
+        let update = update.0.encode().map_err(RecordError::Encode)?;
+        if update.len() > RECORD_LIMIT_BYTES {
+            return Err(RecordError::TooLarge { bytes: update.len(), limit: RECORD_LIMIT_BYTES });
         }
-        Ok(Self { step: step.number, node: step.node.clone(), change })
+        Ok(Self { step: step.number, node: step.node.clone(), update })
     }
 }
 
-/// Why a change cannot be written down. Trying again would not help.
+/// Why an update cannot be written down. Trying again would not help.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The change is larger than a record may be.
+    /// The update is larger than a record may be.
     #[error("it has {bytes} bytes and a record holds at most {limit}; store large things and refer to them")]
     TooLarge {
         /// Its size.
@@ -55,17 +55,17 @@ pub enum RecordError {
         /// The most that is allowed.
         limit: usize,
     },
-    /// The change does not serialise.
+    /// The update does not serialise.
     #[error("it does not serialise: {0}")]
     Encode(#[source] serde_json::Error),
 }
 
 /// What a step changed, with its type hidden, so that journals and engines serve every graph.
-pub struct Change(Box<dyn AnyChange>);
+pub struct Update(Box<dyn AnyChange>);
 
-impl Change {
-    pub(crate) fn new<C: Serialize + Send + 'static>(change: C) -> Self {
-        Self(Box::new(change))
+impl Update {
+    pub(crate) fn new<C: Serialize + Send + 'static>(update: C) -> Self {
+        Self(Box::new(update))
     }
 
     pub(crate) fn from_json<C>(json: &str) -> Result<Self, serde_json::Error>
@@ -75,15 +75,15 @@ impl Change {
         Ok(Self::new(serde_json::from_str::<C>(json)?))
     }
 
-    /// The change of a state that the caller knows.
+    /// The update of a state that the caller knows.
     pub(crate) fn downcast<C: 'static>(self) -> Option<C> {
-        self.0.into_any().downcast().ok().map(|change| *change)
+        self.0.into_any().downcast().ok().map(|update| *update)
     }
 }
 
-impl std::fmt::Debug for Change {
+impl std::fmt::Debug for Update {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Change(..)")
+        formatter.write_str("Update(..)")
     }
 }
 

@@ -3,11 +3,11 @@
 use futures_util::FutureExt;
 use serde_json::Value;
 
-use crate::context::Host;
+use crate::compiled::{Next, RunCursor};
+use crate::context::RunHost;
 use crate::error::{RunError, StepError, Terminal};
-use crate::event::{Kind, StepEvent};
-use crate::journal::{Asked, Journal, Taken};
-use crate::program::{Course, Next};
+use crate::event::{EventKind, StepEvent};
+use crate::journal::{Interrupted, Journal, StepOutcome};
 use crate::record::StepRef;
 use crate::task::Performed;
 
@@ -16,10 +16,10 @@ use crate::task::Performed;
 pub enum Ending {
     /// It reached END.
     Finished,
-    /// It was stopped. What it had is in the course.
+    /// It was stopped. What it had is in the cursor.
     Stopped,
-    /// It waits for a person. Running the course again, with the answer in the journal, goes on.
-    Asked {
+    /// It waits for a person. Running the cursor again, with the answer in the journal, goes on.
+    Interrupted {
         /// The step that the answer will finish.
         step: StepRef,
         /// What is asked.
@@ -27,32 +27,32 @@ pub enum Ending {
     },
 }
 
-/// Runs a course until it ends, is stopped, or waits for a person. Steps that the journal has are
+/// Runs a cursor until it ends, is stopped, or waits for a person. Steps that the journal has are
 /// replayed; every other one is performed and written down before the next begins.
 ///
 /// # Errors
 /// Fails when a step fails for good, or when the journal does.
 pub async fn run<O>(
-    course: &mut dyn Course<O>,
+    cursor: &mut dyn RunCursor<O>,
     journal: &mut dyn Journal,
-    host: &Host,
+    host: &RunHost,
 ) -> Result<Ending, RunError> {
-    let ending = run_unsettled(course, journal, host).await?;
-    journal.settle().await.map_err(StepError::from)?;
+    let ending = run_unflushed(cursor, journal, host).await?;
+    journal.flush().await.map_err(StepError::from)?;
     Ok(ending)
 }
 
-/// As [`run`], but leaves it to the caller to have the last step [settled](Journal::settle).
+/// As [`run`], but leaves it to the caller to have the last step [flushed](Journal::flush).
 ///
 /// # Errors
 /// Fails when a step fails for good, or when the journal does.
-pub async fn run_unsettled<O>(
-    course: &mut dyn Course<O>,
+pub async fn run_unflushed<O>(
+    cursor: &mut dyn RunCursor<O>,
     journal: &mut dyn Journal,
-    host: &Host,
+    host: &RunHost,
 ) -> Result<Ending, RunError> {
     loop {
-        if let Some(task) = course.task() {
+        if let Some(task) = cursor.task() {
             let (step, own) = (task.step().clone(), host.clone());
             let perform = move |attempts| async move {
                 if own.cancel.is_cancelled() {
@@ -61,52 +61,52 @@ pub async fn run_unsettled<O>(
                 task.perform(own, attempts).await
             };
             match journal.step(&step, Box::new(move |attempts| perform(attempts).boxed())).await {
-                Ok(taken) => take(course, taken, &step, journal, host)?,
+                Ok(taken) => take(cursor, taken, &step, journal, host)?,
                 Err(StepError::Stopped) => return Ok(Ending::Stopped),
                 Err(error) => return Err(error.into()),
             }
             continue;
         }
-        let Next::Ask { step, question } = course.next() else {
+        let Next::Interrupt { step, question } = cursor.next() else {
             // A node that was stopped may have been the last one; what it gave back is not the whole.
             return Ok(if host.cancel.is_cancelled() { Ending::Stopped } else { Ending::Finished });
         };
-        match journal.ask(&step, &question).await.map_err(StepError::from)? {
-            Asked::Waiting if host.cancel.is_cancelled() => return Ok(Ending::Stopped),
-            Asked::Waiting => return Ok(Ending::Asked { step, question }),
-            Asked::Recorded(record) => course.replay(&record)?,
-            Asked::Answer(answer) => {
-                let change = course.answer(&answer).map_err(|error| StepError::Failed {
+        match journal.interrupt(&step, &question).await.map_err(StepError::from)? {
+            Interrupted::Waiting if host.cancel.is_cancelled() => return Ok(Ending::Stopped),
+            Interrupted::Waiting => return Ok(Ending::Interrupted { step, question }),
+            Interrupted::Recorded(record) => cursor.replay(&record)?,
+            Interrupted::Answer(answer) => {
+                let update = cursor.resume(&answer).map_err(|error| StepError::Failed {
                     node: step.node.to_string(),
                     attempts: 1,
                     error: Terminal::new(error.to_string()).into(),
                 })?;
-                let given = async { Ok(Performed { change, attempt: 1, milliseconds: 0 }) };
+                let given = async { Ok(Performed { update, attempt: 1, milliseconds: 0 }) };
                 let taken = journal.step(&step, Box::new(|_| given.boxed())).await?;
-                take(course, taken, &step, journal, host)?;
+                take(cursor, taken, &step, journal, host)?;
             }
         }
     }
 }
 
 fn take<O>(
-    course: &mut dyn Course<O>,
-    taken: Taken,
+    cursor: &mut dyn RunCursor<O>,
+    taken: StepOutcome,
     step: &StepRef,
     journal: &dyn Journal,
-    host: &Host,
+    host: &RunHost,
 ) -> Result<(), RunError> {
     match taken {
-        Taken::Recorded(record) => course.replay(&record)?,
-        Taken::Performed(Performed { change, attempt, milliseconds }) => {
-            if !journal.tells_finished() {
+        StepOutcome::Recorded(record) => cursor.replay(&record)?,
+        StepOutcome::Performed(Performed { update, attempt, milliseconds }) => {
+            if !journal.emits_step_finished() {
                 host.sink.emit(StepEvent {
                     step: step.number,
                     attempt,
-                    kind: Kind::Finished { milliseconds },
+                    kind: EventKind::StepFinished { milliseconds },
                 });
             }
-            course.apply(change)?;
+            cursor.apply(update)?;
         }
     }
     Ok(())

@@ -5,16 +5,16 @@ use serde::de::DeserializeOwned;
 
 /// The typed state of a run.
 ///
-/// A node reads the state and returns a [`Change`](State::Change); it never writes the state itself.
-/// The change is what a journal keeps, so a step costs what it changed, however large the state is,
+/// A node reads the state and returns a [`Update`](State::Update); it never writes the state itself.
+/// The update is what a journal keeps, so a step costs what it changed, however large the state is,
 /// and a run is rebuilt by applying its changes in order to the state it began with.
 ///
 /// `apply` must depend on nothing but its arguments: no clock, no randomness, no outside world.
-/// Old changes are read by newer code, so give new fields of a change a `#[serde(default)]`.
+/// Old changes are read by newer code, so give new fields of an update a `#[serde(default)]`.
 pub trait State: Clone + Serialize + Send + Sync + 'static {
     /// What one step changed. Often an enum with one variant for each node.
-    type Change: Serialize + DeserializeOwned + Send + 'static;
+    type Update: Serialize + DeserializeOwned + Send + 'static;
 
-    /// Brings the state up to date with one change.
-    fn apply(&mut self, change: Self::Change);
+    /// Brings the state up to date with one update.
+    fn apply(&mut self, update: Self::Update);
 }

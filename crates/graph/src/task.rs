@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use crate::context::{Context, Host};
+use crate::context::{Context, RunHost};
 use crate::error::{NodeError, Retryable, StepError, Terminal};
-use crate::event::Kind;
-use crate::record::{Change, StepRef};
+use crate::event::EventKind;
+use crate::record::{StepRef, Update};
 use crate::retry::RetryPolicy;
 
-type Call = Box<dyn Fn(Context) -> BoxFuture<'static, Result<Change, NodeError>> + Send + Sync>;
+type Call = Box<dyn Fn(Context) -> BoxFuture<'static, Result<Update, NodeError>> + Send + Sync>;
 
 /// Counts the attempts at one step over all processes that tried, so that no number appears twice.
 #[derive(Debug, Clone, Default)]
@@ -31,11 +31,11 @@ impl Attempts {
     }
 }
 
-/// A change, and the attempt that made it.
+/// An update, and the attempt that made it.
 #[derive(Debug)]
 pub struct Performed {
     /// What the step changed.
-    pub change: Change,
+    pub update: Update,
     /// Which attempt succeeded, from 1.
     pub attempt: u32,
     /// How long it took, with all attempts.
@@ -60,18 +60,18 @@ impl Task {
     ///
     /// # Errors
     /// Fails when the node fails for good, has used up its attempts, or was stopped and gave nothing back.
-    pub async fn perform(self, host: Host, attempts: Attempts) -> Result<Performed, StepError> {
+    pub async fn perform(self, host: RunHost, attempts: Attempts) -> Result<Performed, StepError> {
         let mut tried = 0;
         let began = Instant::now();
         loop {
             tried += 1;
             let attempt = attempts.next();
             let context = Context::new(self.step.clone(), attempt, &host);
-            context.emit(Kind::Started { node: self.step.node.clone() });
+            context.emit(EventKind::StepStarted { node: self.step.node.clone() });
             let error = match self.attempt(context.clone(), &host).await {
-                Some(Ok(change)) => {
+                Some(Ok(update)) => {
                     let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-                    return Ok(Performed { change, attempt, milliseconds });
+                    return Ok(Performed { update, attempt, milliseconds });
                 }
                 Some(Err(error)) => error,
                 None => return Err(StepError::Stopped),
@@ -86,7 +86,7 @@ impl Task {
             let Some(delay) = delay else {
                 return Err(StepError::Failed { node: self.step.node.to_string(), attempts: tried, error });
             };
-            context.emit(Kind::retrying(&error, delay));
+            context.emit(EventKind::retrying(&error, delay));
             if host.cancel.run_until_cancelled(tokio::time::sleep(delay)).await.is_none() {
                 return Err(StepError::Stopped);
             }
@@ -94,11 +94,12 @@ impl Task {
     }
 
     /// One attempt; `None` when it was stopped and did not come back within the grace.
-    async fn attempt(&self, context: Context, host: &Host) -> Option<Result<Change, NodeError>> {
+    async fn attempt(&self, context: Context, host: &RunHost) -> Option<Result<Update, NodeError>> {
         let work = async { (self.call)(context).await };
         let work = AssertUnwindSafe(work).catch_unwind().map(|caught| {
-            caught
-                .unwrap_or_else(|panic| Err(Terminal::new(format!("it panicked: {}", told(&*panic))).into()))
+            caught.unwrap_or_else(|panic| {
+                Err(Terminal::new(format!("it panicked: {}", panic_text(&*panic))).into())
+            })
         });
         let work = async {
             let Some(limit) = self.time_limit else { return work.await };
@@ -119,7 +120,7 @@ impl Task {
     }
 }
 
-fn told(panic: &(dyn std::any::Any + Send)) -> &str {
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
 }

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::context::Host;
-use crate::error::{AnswerError, RunError, WalkError};
+use crate::compiled::{CompiledGraph, InvalidInput, Next, RunCursor};
+use crate::context::RunHost;
+use crate::error::{ResumeError, RunError, WalkError};
 use crate::graph::Graph;
-use crate::journal::Unjournaled;
-use crate::program::{Begin, Course, Next, Program};
-use crate::record::{Change, Record};
+use crate::journal::NoJournal;
+use crate::record::{Record, Update};
 use crate::run::{Ending, run};
-use crate::shape::Shape;
 use crate::state::State;
 use crate::task::Task;
+use crate::topology::Topology;
 use crate::walk::Walk;
 
 impl<S: State> Graph<S> {
@@ -22,59 +22,59 @@ impl<S: State> Graph<S> {
     /// # Errors
     /// Fails when a node fails for good, when the graph asks a person, or when its code contradicts it.
     pub async fn run(&self, state: S) -> Result<S, RunError> {
-        let mut course = TypedCourse { walk: self.walk(state)?, finish: Arc::new(|_: &S| ()) };
-        match run(&mut course, &mut Unjournaled, &Host::default()).await? {
-            Ending::Finished => Ok(course.walk.into_state()),
+        let mut cursor = TypedCursor { walk: self.walk(state)?, finish: Arc::new(|_: &S| ()) };
+        match run(&mut cursor, &mut NoJournal, &RunHost::default()).await? {
+            Ending::Finished => Ok(cursor.walk.into_state()),
             Ending::Stopped => Err(RunError::Stopped),
-            Ending::Asked { step, .. } => Err(RunError::Asked { node: step.node.to_string() }),
+            Ending::Interrupted { step, .. } => Err(RunError::Interrupted { node: step.node.to_string() }),
         }
     }
 
     /// The graph with a beginning and a result, its state hidden: what an engine runs, and what can be
     /// a node of another graph. `begin` and `finish` must depend on nothing but their arguments.
-    pub fn program<I, O, B, F>(&self, begin: B, finish: F) -> Arc<dyn Program<I, O>>
+    pub fn compile<I, O, B, F>(&self, begin: B, finish: F) -> Arc<dyn CompiledGraph<I, O>>
     where
         I: 'static,
         O: 'static,
-        B: Fn(I) -> Result<S, Begin> + Send + Sync + 'static,
+        B: Fn(I) -> Result<S, InvalidInput> + Send + Sync + 'static,
         F: Fn(&S) -> O + Send + Sync + 'static,
     {
-        Arc::new(TypedProgram { graph: self.clone(), begin, finish: Arc::new(finish) })
+        Arc::new(TypedGraph { graph: self.clone(), begin, finish: Arc::new(finish) })
     }
 }
 
-struct TypedProgram<S: State, B, F> {
+struct TypedGraph<S: State, B, F> {
     graph: Graph<S>,
     begin: B,
     finish: Arc<F>,
 }
 
-impl<S, I, O, B, F> Program<I, O> for TypedProgram<S, B, F>
+impl<S, I, O, B, F> CompiledGraph<I, O> for TypedGraph<S, B, F>
 where
     S: State,
     I: 'static,
     O: 'static,
-    B: Fn(I) -> Result<S, Begin> + Send + Sync,
+    B: Fn(I) -> Result<S, InvalidInput> + Send + Sync,
     F: Fn(&S) -> O + Send + Sync + 'static,
 {
-    fn shape(&self) -> &Shape {
-        self.graph.shape()
+    fn topology(&self) -> &Topology {
+        self.graph.topology()
     }
 
-    fn start(&self, input: I) -> Result<Box<dyn Course<O>>, WalkError> {
+    fn start(&self, input: I) -> Result<Box<dyn RunCursor<O>>, WalkError> {
         let state = (self.begin)(input)
-            .map_err(|source| WalkError::Begin { graph: self.shape().name.clone(), source })?;
-        Ok(Box::new(TypedCourse { walk: self.graph.walk(state)?, finish: self.finish.clone() }))
+            .map_err(|source| WalkError::InvalidInput { graph: self.topology().name.clone(), source })?;
+        Ok(Box::new(TypedCursor { walk: self.graph.walk(state)?, finish: self.finish.clone() }))
     }
 }
 
 /// A walk with its state hidden.
-struct TypedCourse<S: State, F> {
+struct TypedCursor<S: State, F> {
     walk: Walk<S>,
     finish: Arc<F>,
 }
 
-impl<S, O, F> Course<O> for TypedCourse<S, F>
+impl<S, O, F> RunCursor<O> for TypedCursor<S, F>
 where
     S: State,
     F: Fn(&S) -> O + Send + Sync,
@@ -87,19 +87,19 @@ where
         self.walk.task()
     }
 
-    fn answer(&self, answer: &Value) -> Result<Change, AnswerError> {
-        self.walk.answer(answer)
+    fn resume(&self, answer: &Value) -> Result<Update, ResumeError> {
+        self.walk.resume(answer)
     }
 
-    fn apply(&mut self, change: Change) -> Result<(), WalkError> {
-        self.walk.apply(change)
+    fn apply(&mut self, update: Update) -> Result<(), WalkError> {
+        self.walk.apply(update)
     }
 
     fn replay(&mut self, record: &Record) -> Result<(), WalkError> {
         self.walk.replay(record)
     }
 
-    fn decode(&self, json: &str) -> Result<Change, serde_json::Error> {
+    fn decode(&self, json: &str) -> Result<Update, serde_json::Error> {
         self.walk.decode(json)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
-use crate::shape::{END, START, Shape};
+use crate::topology::{END, START, Topology};
 
 /// What is wrong with a graph: as much as can be told at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct BuildError {
     /// Name of the graph.
     pub graph: String,
     /// What is wrong with it, never empty.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<GraphProblem>,
 }
 
 impl std::error::Error for BuildError {}
@@ -29,7 +29,7 @@ impl fmt::Display for BuildError {
 
 /// One thing that is wrong with a graph.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum GraphProblem {
     /// A name that cannot be a node's.
     #[error(
         "`{0}` cannot be the name of a node (it is empty, START, END, taken already, or contains a slash)"
@@ -78,39 +78,39 @@ pub enum Problem {
 }
 
 /// Checks what can be seen in the plan alone. Names are known to exist when the deeper checks run.
-pub(crate) fn check(shape: &Shape) -> Vec<Problem> {
-    let mut problems = names(shape);
+pub(crate) fn check(topology: &Topology) -> Vec<GraphProblem> {
+    let mut problems = names(topology);
     if problems.is_empty() {
-        problems.extend(bounds(shape));
+        problems.extend(bounds(topology));
     }
     if problems.is_empty() {
-        problems.extend(exits(shape));
-        problems.extend(reachability(shape));
-        problems.extend(cycles(shape));
+        problems.extend(exits(topology));
+        problems.extend(reachability(topology));
+        problems.extend(cycles(topology));
     }
     problems
 }
 
-fn names(shape: &Shape) -> Vec<Problem> {
+fn names(topology: &Topology) -> Vec<GraphProblem> {
     let mut problems = Vec::new();
     let mut known = HashSet::new();
-    for node in &shape.nodes {
+    for node in &topology.nodes {
         let name = node.name.as_str();
         let reserved = name.is_empty() || name == START || name == END || name.contains('/');
         if reserved || !known.insert(name) {
-            problems.push(Problem::Name(node.name.clone()));
+            problems.push(GraphProblem::Name(node.name.clone()));
         }
     }
     let mut require = |name: &str, special: &str, what: String| {
         if name != special && !known.contains(name) {
-            problems.push(Problem::Unknown { what, name: name.to_owned() });
+            problems.push(GraphProblem::Unknown { what, name: name.to_owned() });
         }
     };
-    for edge in &shape.edges {
+    for edge in &topology.edges {
         require(&edge.from, START, format!("the edge to `{}`", edge.to));
         require(&edge.to, END, format!("the edge from `{}`", edge.from));
     }
-    for node in &shape.nodes {
+    for node in &topology.nodes {
         if let Some(bound) = &node.bound {
             require(&bound.otherwise, END, format!("the bound of `{}`", node.name));
         }
@@ -118,47 +118,47 @@ fn names(shape: &Shape) -> Vec<Problem> {
     problems
 }
 
-fn bounds(shape: &Shape) -> Vec<Problem> {
+fn bounds(topology: &Topology) -> Vec<GraphProblem> {
     let mut problems = Vec::new();
-    for node in &shape.nodes {
+    for node in &topology.nodes {
         let Some(bound) = &node.bound else { continue };
         if bound.visits == 0 {
-            problems.push(Problem::BoundOfZero(node.name.clone()));
+            problems.push(GraphProblem::BoundOfZero(node.name.clone()));
         }
         let mut passed = HashSet::from([node.name.as_str()]);
         let mut next = Some(bound);
         while let Some(bound) = next {
             if !passed.insert(&bound.otherwise) {
-                problems.push(Problem::CircularBound(node.name.clone()));
+                problems.push(GraphProblem::CircularBound(node.name.clone()));
                 break;
             }
-            next = shape.bound(&bound.otherwise);
+            next = topology.bound(&bound.otherwise);
         }
     }
     problems
 }
 
-fn exits(shape: &Shape) -> Vec<Problem> {
-    let sources = std::iter::once(START).chain(shape.nodes.iter().map(|node| node.name.as_str()));
+fn exits(topology: &Topology) -> Vec<GraphProblem> {
+    let sources = std::iter::once(START).chain(topology.nodes.iter().map(|node| node.name.as_str()));
     sources
-        .filter(|source| !shape.edges.iter().any(|edge| edge.from == *source))
-        .map(|source| Problem::NoExit(source.to_owned()))
+        .filter(|source| !topology.edges.iter().any(|edge| edge.from == *source))
+        .map(|source| GraphProblem::NoExit(source.to_owned()))
         .collect()
 }
 
-fn reachability(shape: &Shape) -> Vec<Problem> {
-    let from_start = closure(START, |name| shape.successors(name));
+fn reachability(topology: &Topology) -> Vec<GraphProblem> {
+    let from_start = closure(START, |name| topology.successors(name));
     let to_end = closure(END, |name| {
-        let sources = shape.nodes.iter().map(|node| node.name.as_str());
-        sources.filter(|source| shape.successors(source).contains(&name)).collect()
+        let sources = topology.nodes.iter().map(|node| node.name.as_str());
+        sources.filter(|source| topology.successors(source).contains(&name)).collect()
     });
     let mut problems = Vec::new();
-    for node in &shape.nodes {
+    for node in &topology.nodes {
         if !from_start.contains(node.name.as_str()) {
-            problems.push(Problem::Unreachable(node.name.clone()));
+            problems.push(GraphProblem::Unreachable(node.name.clone()));
         }
         if !to_end.contains(node.name.as_str()) {
-            problems.push(Problem::NoEnd(node.name.clone()));
+            problems.push(GraphProblem::NoEnd(node.name.clone()));
         }
     }
     problems
@@ -166,13 +166,13 @@ fn reachability(shape: &Shape) -> Vec<Problem> {
 
 /// A graph ends if the nodes without a bound form no cycle: then only finitely many steps lie between
 /// two visits of bounded nodes, and there are finitely many such visits.
-fn cycles(shape: &Shape) -> Vec<Problem> {
-    let unbounded = |name: &&str| *name != END && shape.bound(name).is_none();
+fn cycles(topology: &Topology) -> Vec<GraphProblem> {
+    let unbounded = |name: &&str| *name != END && topology.bound(name).is_none();
     let mut reported: HashSet<BTreeSet<&str>> = HashSet::new();
     let mut problems = Vec::new();
-    for node in shape.nodes.iter().filter(|node| node.bound.is_none()) {
+    for node in topology.nodes.iter().filter(|node| node.bound.is_none()) {
         let mut path = vec![node.name.as_str()];
-        let mut open = vec![shape.successors(&node.name)];
+        let mut open = vec![topology.successors(&node.name)];
         let mut seen = HashSet::new();
         while let Some(choices) = open.last_mut() {
             let Some(next) = choices.pop() else {
@@ -182,13 +182,13 @@ fn cycles(shape: &Shape) -> Vec<Problem> {
             };
             if next == node.name {
                 if reported.insert(path.iter().copied().collect()) {
-                    problems.push(Problem::UnboundedCycle(written(&path)));
+                    problems.push(GraphProblem::UnboundedCycle(written(&path)));
                 }
                 break;
             }
             if unbounded(&next) && seen.insert(next) {
                 path.push(next);
-                open.push(shape.successors(next));
+                open.push(topology.successors(next));
             }
         }
     }

@@ -1,16 +1,16 @@
-//! The pure part of running: given the changes so far, where the run stands and what comes next.
+//! The pure part of running: given the updates so far, where the run stands and what comes next.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::error::{AnswerError, WalkError};
+use crate::compiled::{Next, RunCursor};
+use crate::error::{ResumeError, WalkError};
 use crate::graph::{Exit, Graph, Node, NodeKind, Target};
-use crate::program::{Course, Next};
-use crate::record::{Change, Record, StepRef};
-use crate::shape::START;
+use crate::record::{Record, StepRef, Update};
 use crate::state::State;
 use crate::task::Task;
+use crate::topology::START;
 
 /// A position in a graph with the state there. Feeding it the records of a run, in order, gives the
 /// state after any of its steps; from there it can go on differently, which is a fork.
@@ -21,8 +21,8 @@ use crate::task::Task;
 /// # #[derive(Clone, serde::Serialize)]
 /// # struct Words(Vec<String>);
 /// # impl State for Words {
-/// #     type Change = String;
-/// #     fn apply(&mut self, change: String) { self.0.push(change); }
+/// #     type Update = String;
+/// #     fn apply(&mut self, update: String) { self.0.push(update); }
 /// # }
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let graph = Graph::builder("greeting")
@@ -30,7 +30,7 @@ use crate::task::Task;
 /// #     .edge(START, "greet").edge("greet", END).build()?;
 /// let mut walk = graph.walk(Words(vec![]))?;
 /// assert!(matches!(walk.next(), Next::Work(step) if &*step.node == "greet"));
-/// walk.replay(&Record { step: 1, node: "greet".into(), change: r#""good evening""#.into() })?;
+/// walk.replay(&Record { step: 1, node: "greet".into(), update: r#""good evening""#.into() })?;
 /// assert_eq!(walk.state().0, ["good evening"]);
 /// assert_eq!(walk.next(), Next::End);
 /// # Ok(())
@@ -42,7 +42,7 @@ pub struct Walk<S: State> {
     at: Target,
     visits: Vec<u32>,
     steps: u32,
-    inner: Option<Box<dyn Course<S::Change>>>,
+    inner: Option<Box<dyn RunCursor<S::Update>>>,
 }
 
 impl<S: State> Graph<S> {
@@ -74,11 +74,11 @@ impl<S: State> Walk<S> {
         let step = |path| StepRef { number: self.steps + 1, node: path };
         match self.inner.as_ref().map(|inner| inner.next()) {
             Some(Next::Work(inner)) => Next::Work(step(path(node, &inner))),
-            Some(Next::Ask { step: inner, question }) => {
-                Next::Ask { step: step(path(node, &inner)), question }
+            Some(Next::Interrupt { step: inner, question }) => {
+                Next::Interrupt { step: step(path(node, &inner)), question }
             }
             Some(Next::End) | None => match node.question(&self.state) {
-                Some(question) => Next::Ask { step: step(node.name.clone()), question },
+                Some(question) => Next::Interrupt { step: step(node.name.clone()), question },
                 None => Next::Work(step(node.name.clone())),
             },
         }
@@ -100,7 +100,7 @@ impl<S: State> Walk<S> {
             retry: node.retry,
             call: Box::new(move |context| {
                 let doing = work(state.clone(), context);
-                Box::pin(async move { doing.await.map(Change::new) })
+                Box::pin(async move { doing.await.map(Update::new) })
             }),
         })
     }
@@ -109,34 +109,34 @@ impl<S: State> Walk<S> {
     ///
     /// # Errors
     /// Refuses an answer that has not the form of the question, or that nothing asked for.
-    pub fn answer(&self, answer: &Value) -> Result<Change, AnswerError> {
+    pub fn resume(&self, answer: &Value) -> Result<Update, ResumeError> {
         match (&self.inner, self.node()) {
-            (Some(inner), _) => inner.answer(answer),
-            (None, Some(node)) => node.answer(&self.state, answer).map(Change::new),
-            (None, None) => Err(AnswerError::NothingAsked),
+            (Some(inner), _) => inner.resume(answer),
+            (None, Some(node)) => node.answer(&self.state, answer).map(Update::new),
+            (None, None) => Err(ResumeError::NotInterrupted),
         }
     }
 
     /// Takes what the next step changed, and moves on.
     ///
     /// # Errors
-    /// Fails when a route leaves the graph, or when the change belongs to another state.
-    pub fn apply(&mut self, change: Change) -> Result<(), WalkError> {
+    /// Fails when a route leaves the graph, or when the update belongs to another state.
+    pub fn apply(&mut self, update: Update) -> Result<(), WalkError> {
         let Target::Node(index) = self.at else { return Err(WalkError::Ended) };
-        let change = match &mut self.inner {
+        let update = match &mut self.inner {
             Some(inner) => {
-                inner.apply(change)?;
+                inner.apply(update)?;
                 (inner.next() == Next::End).then(|| inner.output())
             }
             None => {
                 let node = || self.graph.0.nodes[index].name.to_string();
-                Some(change.downcast().ok_or_else(|| WalkError::ForeignChange { node: node() })?)
+                Some(update.downcast().ok_or_else(|| WalkError::ForeignUpdate { node: node() })?)
             }
         };
         self.steps += 1;
-        let Some(change) = change else { return Ok(()) };
+        let Some(update) = update else { return Ok(()) };
         self.inner = None;
-        Arc::make_mut(&mut self.state).apply(change);
+        Arc::make_mut(&mut self.state).apply(update);
         self.leave(Some(index))
     }
 
@@ -145,10 +145,12 @@ impl<S: State> Walk<S> {
     /// # Errors
     /// Fails when the record is not one of the step that comes next.
     pub fn replay(&mut self, record: &Record) -> Result<(), WalkError> {
-        let (Next::Work(expected) | Next::Ask { step: expected, .. }) = self.next() else {
+        let (Next::Work(expected) | Next::Interrupt { step: expected, .. }) = self.next() else {
             return Err(WalkError::Ended);
         };
-        if expected.node != record.node || expected.number != record.step {
+        let known = expected.node == record.node
+            || self.node().is_some_and(|node| node.former_names.iter().any(|name| **name == *record.node));
+        if !known || expected.number != record.step {
             return Err(WalkError::OtherNode {
                 step: record.step,
                 recorded: record.node.to_string(),
@@ -156,18 +158,18 @@ impl<S: State> Walk<S> {
                 at: expected.number,
             });
         }
-        let change = self.decode(&record.change).map_err(|source| WalkError::Change {
+        let update = self.decode(&record.update).map_err(|source| WalkError::Update {
             step: record.step,
             node: record.node.to_string(),
             source,
         })?;
-        self.apply(change)
+        self.apply(update)
     }
 
-    pub(crate) fn decode(&self, json: &str) -> Result<Change, serde_json::Error> {
+    pub(crate) fn decode(&self, json: &str) -> Result<Update, serde_json::Error> {
         match &self.inner {
             Some(inner) => inner.decode(json),
-            None => Change::from_json::<S::Change>(json),
+            None => Update::from_json::<S::Update>(json),
         }
     }
 

@@ -1,6 +1,6 @@
 //! From pages to chunks: pieces small enough to be found and cited, which never cut a row of a table.
 
-use ibid_core::evidence::Place;
+use ibid_core::evidence::BoundingBox;
 use ibid_reading::page::{Block, Line, Page, Rect, Row, Table, shortened};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ pub struct Chunk {
     /// The codes of its rows.
     pub codes: Vec<String>,
     /// Where its lines and rows stand on its page.
-    pub places: Vec<Place>,
+    pub places: Vec<BoundingBox>,
 }
 
 impl Chunk {
@@ -97,7 +97,7 @@ impl Section {
         }
     }
 
-    fn places(&self, from: usize, to: usize) -> Vec<Place> {
+    fn places(&self, from: usize, to: usize) -> Vec<BoundingBox> {
         let ends = self.lines.iter().skip(1).map(|(start, _)| *start).chain([usize::MAX]);
         let lines = self.lines.iter().zip(ends).filter(|((start, _), end)| *start < to && *end > from);
         lines
@@ -206,9 +206,9 @@ impl Chunker {
 }
 
 /// A place on the page of what begins so many bytes into a text.
-fn placed(place: &Rect, at: usize) -> Place {
+fn placed(place: &Rect, at: usize) -> BoundingBox {
     let sides = [place.left, place.top, place.right, place.bottom];
-    Place { sides, at: u32::try_from(at).unwrap_or(u32::MAX) }
+    BoundingBox { sides, at: u32::try_from(at).unwrap_or(u32::MAX) }
 }
 
 /// The names of the columns on one line. They take at most half of a chunk.

@@ -8,13 +8,15 @@ use ibid_core::evidence::DocumentId;
 use ibid_core::{Corpus, Label, Tenant};
 use ibid_reading::page::{Block, Page};
 use schemars::JsonSchema;
-use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::ChunkSize;
+use crate::state::StateRecord;
+use crate::{ChunkSize, ContentHash, DocumentState};
 
-/// A document and what is known of it, with a record of each page, or only their [`Tally`].
+/// A document and what is known of it, with a record of each page, or only their [`PageCounts`].
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct Document<P = Vec<PageRecord>> {
     /// Its name.
@@ -38,17 +40,14 @@ pub struct Document<P = Vec<PageRecord>> {
     /// How long its chunks are.
     pub size: ChunkSize,
     /// The SHA-256 of its content.
-    pub version: String,
+    #[serde(rename = "version")]
+    pub content: ContentHash,
     /// The length of its content.
     pub bytes: u64,
     /// Where it stands.
-    pub status: Status,
-    /// The SHA-256 of a newer content that is being loaded; what is told here is of the one before it.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub pending: String,
-    /// Why it failed, or what is wrong with it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub problem: Option<String>,
+    #[serde(flatten)]
+    #[schemars(with = "StateRecord")]
+    pub state: DocumentState,
     /// How many chunks it has.
     pub chunks: u32,
     /// How many tables.
@@ -71,36 +70,6 @@ impl Document {
 /// A number as the ledger has it.
 pub(crate) fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-/// Where a document stands.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[schemars(rename = "DocumentStatus")]
-pub enum Status {
-    /// It is being loaded. What was there before it can be searched until it is ready.
-    Loading,
-    /// It can be searched.
-    Ready,
-    /// It was read, and there is nothing in it to search.
-    Empty,
-    /// It could not be read.
-    Failed,
-    /// Another document of the corpus has the same content and is searched in its place.
-    Duplicate,
-}
-
-impl Status {
-    /// As it is told.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Loading => "loading",
-            Self::Ready => "ready",
-            Self::Empty => "empty",
-            Self::Failed => "failed",
-            Self::Duplicate => "duplicate",
-        }
-    }
 }
 
 /// What was read of one page.
@@ -145,9 +114,9 @@ impl PageRecord {
     }
 }
 
-/// How many pages a document has, and how they were read. It is read from the records of the pages.
+/// How many pages a document has, and how they were read. It is read from the records of the pages, or as it is sent.
 #[derive(Clone, Debug, Default, JsonSchema, PartialEq, Eq, Serialize)]
-pub struct Tally {
+pub struct PageCounts {
     /// How many pages.
     pub count: u32,
     /// How many of them are left out of the search.
@@ -156,7 +125,7 @@ pub struct Tally {
     pub kinds: BTreeMap<String, u32>,
 }
 
-impl<'de> Deserialize<'de> for Tally {
+impl<'de> Deserialize<'de> for PageCounts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         /// As much of a page's record as is counted.
         #[derive(Deserialize)]
@@ -170,14 +139,14 @@ impl<'de> Deserialize<'de> for Tally {
         struct Pages;
 
         impl<'de> Visitor<'de> for Pages {
-            type Value = Tally;
+            type Value = PageCounts;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("records of pages")
+                formatter.write_str("records of pages, or their counts")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut pages: A) -> Result<Tally, A::Error> {
-                let mut tally = Tally::default();
+            fn visit_seq<A: SeqAccess<'de>>(self, mut pages: A) -> Result<PageCounts, A::Error> {
+                let mut tally = PageCounts::default();
                 while let Some(page) = pages.next_element::<Counted<'_>>()? {
                     tally.count += 1;
                     tally.skipped += u32::from(page.skipped.is_some());
@@ -188,9 +157,21 @@ impl<'de> Deserialize<'de> for Tally {
                 }
                 Ok(tally)
             }
+
+            fn visit_map<A: MapAccess<'de>>(self, counts: A) -> Result<PageCounts, A::Error> {
+                #[derive(Deserialize)]
+                struct Counts {
+                    count: u32,
+                    skipped: u32,
+                    kinds: BTreeMap<String, u32>,
+                }
+                let Counts { count, skipped, kinds } =
+                    Counts::deserialize(MapAccessDeserializer::new(counts))?;
+                Ok(PageCounts { count, skipped, kinds })
+            }
         }
 
-        deserializer.deserialize_seq(Pages)
+        deserializer.deserialize_any(Pages)
     }
 }
 
@@ -213,7 +194,7 @@ mod tests {
     fn pages_are_counted_without_being_kept() {
         let records = r#"[{"number":1,"kind":"text","characters":9,"remarks":["a"]},
             {"number":2,"kind":"text","skipped":"index","characters":0},{"number":3,"kind":"table","characters":5}]"#;
-        let tally: Tally = serde_json::from_str(records).unwrap();
+        let tally: PageCounts = serde_json::from_str(records).unwrap();
         assert_eq!((tally.count, tally.skipped), (3, 1));
         assert_eq!(tally.kinds, BTreeMap::from([("table".to_owned(), 1), ("text".to_owned(), 2)]));
     }

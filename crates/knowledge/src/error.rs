@@ -22,7 +22,7 @@ pub enum Error {
     },
     /// The address of the store means nothing.
     #[error("`{0}` is no place for a store: give a folder, or a URL such as s3://bucket/folder")]
-    Place(String),
+    Location(String),
     /// The embedding model failed.
     #[error(transparent)]
     Model(#[from] ibid_core::model::ModelError),
@@ -64,7 +64,7 @@ impl Error {
             Self::Reader(failure) => matches!(failure, ibid_reading::Failure::Machine(_)),
             Self::Damaged(_)
             | Self::OtherModel { .. }
-            | Self::Place(_)
+            | Self::Location(_)
             | Self::Document(_)
             | Self::NotAllowed(_) => false,
         }

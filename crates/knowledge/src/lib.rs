@@ -6,20 +6,25 @@
 #![recursion_limit = "256"]
 
 mod chunk;
+mod content;
 mod document;
 mod error;
 mod fuse;
 mod ingest;
 mod language;
 mod search;
+mod state;
 mod store;
 mod terms;
 
 pub use chunk::{Chunk, ChunkSize};
-pub use document::{Document, PageRecord, Status, Tally, document_id};
+pub use content::ContentHash;
+pub use document::{Document, PageCounts, PageRecord, document_id};
 pub use error::Error;
 pub use fuse::Weight;
-pub use ingest::{Download, Ingestion, Job, Outcome, Settings, Summary};
-pub use search::{Search, Way};
-pub use store::fsck::{Problem, Report, Underway};
-pub use store::{Content, Hold, Kept, Store, Upkeep};
+pub use ibid_core::load::{LoadOutcome, LoadSummary};
+pub use ingest::{Download, Ingestion, LoadRequest, LoadSettings};
+pub use search::{Search, SearchMode};
+pub use state::{DocumentState, DocumentStatus, LoadResult};
+pub use store::fsck::{ActiveLoads, FsckReport, StoreProblem};
+pub use store::{BlobPin, Content, MaintenanceReport, MaintenanceSettings, Store};

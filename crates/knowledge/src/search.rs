@@ -7,13 +7,12 @@ use async_trait::async_trait;
 use futures_util::future::{try_join, try_join_all};
 use ibid_core::Scope;
 use ibid_core::evidence::{
-    DocumentId, DocumentName, Evidence, EvidenceError, Index, Passage, Place, Question,
+    BoundingBox, DocumentId, DocumentName, Evidence, EvidenceError, Index, Passage, Question,
 };
 use ibid_core::model::{Caller, Embedder, Purpose, Reranker, Vectors};
 use lance::dataset::Dataset;
 
 use crate::chunk::whole;
-use crate::document::Status;
 use crate::fuse::{Weight, best_of, fuse, sorted};
 use crate::store::{Hit, Store, chunk_id, question_filter};
 use crate::{Error, terms};
@@ -38,7 +37,7 @@ const MOST_NEIGHBOURS: u32 = 10;
 
 /// Which searches are made. All are, except to measure one alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Way {
+pub enum SearchMode {
     /// Keywords and vectors.
     #[default]
     Hybrid,
@@ -53,7 +52,7 @@ pub struct Search {
     store: Arc<Store>,
     embedder: Arc<dyn Embedder>,
     reranker: Option<Arc<dyn Reranker>>,
-    way: Way,
+    way: SearchMode,
     weight: Option<Weight>,
 }
 
@@ -68,7 +67,7 @@ struct Asked<'a> {
 impl Search {
     /// Searches a store with the model that filled it.
     pub fn new(store: Arc<Store>, embedder: Arc<dyn Embedder>) -> Self {
-        Self { store, embedder, reranker: None, way: Way::default(), weight: None }
+        Self { store, embedder, reranker: None, way: SearchMode::default(), weight: None }
     }
 
     /// Lets a cross-encoder have the last word.
@@ -80,7 +79,7 @@ impl Search {
 
     /// Searches in one way only.
     #[must_use]
-    pub fn by(mut self, way: Way) -> Self {
+    pub fn by(mut self, way: SearchMode) -> Self {
         self.way = way;
         self
     }
@@ -122,8 +121,8 @@ impl Search {
         let Some(first) = phrasings.first() else { return Ok(Vec::new()) };
         let caller = Caller::chat(scope.tenant().clone());
         let vectors = match self.way {
-            Way::Keyword => None,
-            Way::Hybrid | Way::Vector => {
+            SearchMode::Keyword => None,
+            SearchMode::Hybrid | SearchMode::Vector => {
                 Some(self.embedder.embed(&caller, Purpose::Query, &phrasings).await?)
             }
         };
@@ -158,8 +157,8 @@ impl Search {
             let vector = vectors.and_then(|vectors| vectors.get(index));
             async move {
                 let terms = match self.way {
-                    Way::Vector => Vec::new(),
-                    Way::Hybrid | Way::Keyword => terms::of_question(phrasing, languages),
+                    SearchMode::Vector => Vec::new(),
+                    SearchMode::Hybrid | SearchMode::Keyword => terms::of_question(phrasing, languages),
                 };
                 let by_terms = Store::by_terms(dataset, filter, &terms, wanted);
                 let by_meaning = async {
@@ -170,9 +169,9 @@ impl Search {
                 };
                 let (by_terms, by_meaning) = try_join(by_terms, by_meaning).await?;
                 let weight = match self.way {
-                    Way::Hybrid => self.weight.unwrap_or_else(|| Weight::of(phrasing)),
-                    Way::Keyword => Weight(1.0),
-                    Way::Vector => Weight(0.0),
+                    SearchMode::Hybrid => self.weight.unwrap_or_else(|| Weight::of(phrasing)),
+                    SearchMode::Keyword => Weight(1.0),
+                    SearchMode::Vector => Weight(0.0),
                 };
                 let is_all = by_terms.len() < wanted && by_meaning.len() < wanted;
                 Ok::<_, Error>((fuse(by_terms, by_meaning, weight), is_all))
@@ -236,7 +235,7 @@ impl Search {
 #[async_trait]
 impl Index for Search {
     async fn retrieve(&self, scope: &Scope, question: &Question) -> Result<Evidence, EvidenceError> {
-        self.evidence(scope, question).await.map_err(told)
+        self.evidence(scope, question).await.map_err(to_evidence_error)
     }
 
     async fn page(
@@ -245,16 +244,16 @@ impl Index for Search {
         document: &DocumentId,
         page: u32,
     ) -> Result<Vec<Passage>, EvidenceError> {
-        self.chunks_of(scope, document, page).await.map_err(told)
+        self.chunks_of(scope, document, page).await.map_err(to_evidence_error)
     }
 
     async fn distance(&self, scope: &Scope, text: &str) -> Result<Option<f32>, EvidenceError> {
-        self.nearest(scope, text).await.map_err(told)
+        self.nearest(scope, text).await.map_err(to_evidence_error)
     }
 
     async fn documents(&self, scope: &Scope, most: usize) -> Result<Vec<DocumentName>, EvidenceError> {
-        let documents = self.store.listed(scope).await.map_err(told)?;
-        let ready = documents.into_iter().filter(|document| document.status == Status::Ready);
+        let documents = self.store.listed(scope).await.map_err(to_evidence_error)?;
+        let ready = documents.into_iter().filter(|document| document.state.is_ready());
         let mut named: Vec<DocumentName> = ready
             .map(|document| DocumentName {
                 id: document.id,
@@ -269,7 +268,7 @@ impl Index for Search {
     }
 }
 
-fn told(error: Error) -> EvidenceError {
+fn to_evidence_error(error: Error) -> EvidenceError {
     EvidenceError { may_pass: error.may_pass(), message: error.to_string() }
 }
 
@@ -364,12 +363,12 @@ fn joined(chunks: Vec<Passage>) -> Option<Passage> {
 }
 
 /// The places of what a text says from `shared` on, when that stands from `begins` on in another.
-fn places_from(places: &[Place], shared: usize, begins: usize) -> impl Iterator<Item = Place> {
+fn places_from(places: &[BoundingBox], shared: usize, begins: usize) -> impl Iterator<Item = BoundingBox> {
     let ends = places.iter().skip(1).map(|next| next.at as usize).chain([usize::MAX]);
     let kept = places.iter().zip(ends).filter(move |(_, end)| *end > shared);
     kept.map(move |(place, _)| {
         let at = begins + (place.at as usize).saturating_sub(shared);
-        Place { at: u32::try_from(at).unwrap_or(u32::MAX), ..*place }
+        BoundingBox { at: u32::try_from(at).unwrap_or(u32::MAX), ..*place }
     })
 }
 

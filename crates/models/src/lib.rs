@@ -27,6 +27,6 @@ mod rerank;
 pub use chat::{Chat, ChatSettings, RemoteChat, SchemaUse, Tokenizer, ToolUse, UnknownTokenizer};
 pub use embed::{CachedEmbedder, EmbeddingSettings, LocalEmbedder, RemoteEmbedder};
 pub use governor::{Budget, Governor, GovernorSettings, MemorySpending, Stats, WaitedStats};
-pub use local::{Card, Kind, Pooling, Runtime};
+pub use local::{Card, ModelKind, Pooling, Runtime};
 pub use provider::{InvalidProvider, Provider, ProviderSettings, TimeLimits};
 pub use rerank::{LocalReranker, RemoteReranker, RerankForm};

@@ -6,7 +6,7 @@
 
 use std::process::ExitCode;
 
-use ibid_reading::{Reader, kind_of, read_in_this_process, whole};
+use ibid_reading::{Reader, format_of, read_in_this_process, whole};
 
 /// How this program calls itself.
 const READ: &str = "read-one-document";
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
 }
 
 fn read(library: &str, file: &str) -> Result<(), Box<dyn std::error::Error>> {
-    let kind = kind_of(file, &std::fs::read(file)?).ok_or("this is none of the forms that can be read")?;
+    let kind = format_of(file, &std::fs::read(file)?).ok_or("it has no format that can be read")?;
     let reader = Reader::new(std::env::current_exe()?, [READ]).with_pdfium(library);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut reading = runtime.block_on(reader.read(file.as_ref(), kind, 0..u32::MAX, |_, _| {}))?;

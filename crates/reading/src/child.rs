@@ -2,8 +2,9 @@
 
 use std::io::{Read, Write};
 
-use crate::protocol::{Failure, Kind, Output, Request, Said};
-use crate::{markup, pdf, sandbox};
+use crate::formats::Parser;
+use crate::protocol::{Failure, Output, ReaderMessage, Request};
+use crate::{pdf, sandbox};
 
 /// Reads the file on standard input as the request on the command line says, and writes what it finds to
 /// standard output. A program that uses this library calls it, before anything else, when it was started
@@ -17,8 +18,8 @@ fn run(request: &str, input: &mut dyn Read, to: &mut dyn Write) -> bool {
     let mut output = Output::new(to);
     let result = attempt(request, input, &mut output);
     match &result {
-        Ok(()) => output.say(&Said::Done),
-        Err(failure) => output.say(&Said::Failed(failure.clone())),
+        Ok(()) => output.say(&ReaderMessage::Done),
+        Err(failure) => output.say(&ReaderMessage::Failed(failure.clone())),
     }
     result.is_ok()
 }
@@ -33,14 +34,14 @@ fn attempt(request: &str, input: &mut dyn Read, output: &mut Output<'_>) -> Resu
     input
         .read_to_end(&mut bytes)
         .map_err(|error| Failure::Ended(format!("the file could not be read: {error}")))?;
-    match request.kind {
-        Kind::Pdf => {
+    match request.kind.entry().parser {
+        Parser::Pdfium => {
             let library =
                 request.pdfium.ok_or_else(|| Failure::Library("no path is configured".to_owned()))?;
             pdf::read(bytes, &library, request.languages.as_deref(), request.pages, output)
         }
-        kind => {
-            let (title, pages) = markup::read(&bytes, kind);
+        Parser::Text(parse) => {
+            let (title, pages) = parse(&decoded(&bytes));
             let count = u32::try_from(pages.len()).map_err(|_| Failure::TooManyPages(u32::MAX))?;
             output.opened(count, title);
             for page in pages.into_iter().filter(|page| request.pages.contains(&(page.number - 1))) {
@@ -49,4 +50,10 @@ fn attempt(request: &str, input: &mut dyn Read, output: &mut Output<'_>) -> Resu
             Ok(())
         }
     }
+}
+
+/// UTF-8 where it is, else what a byte order mark says, else the Western code page.
+fn decoded(bytes: &[u8]) -> String {
+    let (text, _, malformed) = encoding_rs::UTF_8.decode(bytes);
+    if malformed { encoding_rs::WINDOWS_1252.decode(bytes).0.into_owned() } else { text.into_owned() }
 }

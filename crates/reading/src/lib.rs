@@ -6,16 +6,15 @@
 
 mod child;
 pub mod codes;
-mod markup;
+mod formats;
 pub mod page;
 mod pdf;
 mod protocol;
 mod reader;
 mod sandbox;
-mod sniff;
 pub mod whole;
 
 pub use child::read_in_this_process;
-pub use protocol::{Failure, Kind};
-pub use reader::{Limits, Reader, Reading};
-pub use sniff::kind_of;
+pub use formats::{FILE_FORMATS, FileFormat, FormatEntry, format_of, format_of_name};
+pub use protocol::Failure;
+pub use reader::{Reader, ReaderLimits, Reading};

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::formats::FileFormat;
 use crate::page::Page;
 
 /// What a reading process is to do with the file on its standard input.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Request {
-    pub(crate) kind: Kind,
+    pub(crate) kind: FileFormat,
     /// Which pages, counted from 0.
     pub(crate) pages: Range<u32>,
     /// Where PDFium's library is.
@@ -24,24 +25,10 @@ pub(crate) struct Request {
     pub(crate) seconds: u64,
 }
 
-/// A form of document that can be read.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// Portable Document Format.
-    Pdf,
-    /// Markdown.
-    Markdown,
-    /// HTML.
-    Html,
-    /// Plain text; a form feed begins a page.
-    Text,
-}
-
 /// What a reading process says.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Said {
+pub(crate) enum ReaderMessage {
     Opened { pages: u32, title: Option<String> },
     Page(Page),
     Failed(Failure),
@@ -92,11 +79,11 @@ impl<'a> Output<'a> {
     }
 
     pub(crate) fn opened(&mut self, pages: u32, title: Option<String>) {
-        self.say(&Said::Opened { pages, title });
+        self.say(&ReaderMessage::Opened { pages, title });
     }
 
     pub(crate) fn page(&mut self, page: Page) {
-        self.say(&Said::Page(page));
+        self.say(&ReaderMessage::Page(page));
     }
 
     /// Whether nobody listens any more, so that reading on is for nothing.
@@ -104,7 +91,7 @@ impl<'a> Output<'a> {
         self.closed
     }
 
-    pub(crate) fn say(&mut self, said: &Said) {
+    pub(crate) fn say(&mut self, said: &ReaderMessage) {
         let written = serde_json::to_vec(said).map_err(std::io::Error::other).and_then(|mut line| {
             line.push(b'\n');
             self.to.write_all(&line)?;

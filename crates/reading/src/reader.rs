@@ -10,12 +10,13 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, ChildStdout, Command};
 
+use crate::formats::FileFormat;
 use crate::page::Page;
-use crate::protocol::{Failure, Kind, Request, Said};
+use crate::protocol::{Failure, ReaderMessage, Request};
 
 /// What a reading process may use.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ReaderLimits {
     /// The most address space, in bytes.
     pub memory: u64,
     /// The most time on a processor to open a file.
@@ -34,7 +35,7 @@ pub struct Limits {
     pub most_pages: u32,
 }
 
-impl Default for Limits {
+impl Default for ReaderLimits {
     fn default() -> Self {
         Self {
             memory: 1 << 30,
@@ -57,7 +58,7 @@ pub struct Reader {
     pdfium: Option<PathBuf>,
     environment: Vec<(&'static str, &'static str)>,
     languages: Option<String>,
-    limits: Limits,
+    limits: ReaderLimits,
 }
 
 /// What was read.
@@ -88,7 +89,7 @@ impl Reader {
             pdfium: None,
             environment: Vec::new(),
             languages: None,
-            limits: Limits::default(),
+            limits: ReaderLimits::default(),
         }
     }
 
@@ -115,7 +116,7 @@ impl Reader {
 
     /// Reads within these limits.
     #[must_use]
-    pub fn within(mut self, limits: Limits) -> Self {
+    pub fn within(mut self, limits: ReaderLimits) -> Self {
         self.limits = limits;
         self
     }
@@ -132,7 +133,7 @@ impl Reader {
     pub async fn read(
         &self,
         file: &Path,
-        kind: Kind,
+        kind: FileFormat,
         pages: Range<u32>,
         mut on_page: impl FnMut(&Page, u32),
     ) -> Result<Reading, Failure> {
@@ -166,7 +167,7 @@ impl Reader {
     async fn once(
         &self,
         file: &Path,
-        kind: Kind,
+        kind: FileFormat,
         pages: Range<u32>,
         reading: &mut Reading,
         on_page: &mut impl FnMut(&Page, u32),
@@ -192,25 +193,27 @@ impl Reader {
             let next = u32::try_from(reading.pages.len() - before).unwrap_or(u32::MAX).saturating_add(first);
             let end = until.min(reading.count);
             match self.word(&mut stdout, &mut reading.said).await {
-                Ok(Some(Said::Opened { pages, .. })) if pages > self.limits.most_pages => {
+                Ok(Some(ReaderMessage::Opened { pages, .. })) if pages > self.limits.most_pages => {
                     return Err(Failure::TooManyPages(pages));
                 }
-                Ok(Some(Said::Opened { pages, title })) => {
+                Ok(Some(ReaderMessage::Opened { pages, title })) => {
                     reading.count = pages;
                     reading.title = title;
                 }
                 // What was asked for, in its order, and nothing else: the process may be in other hands.
-                Ok(Some(Said::Page(page))) if page.number != next + 1 || next >= end => {
+                Ok(Some(ReaderMessage::Page(page))) if page.number != next + 1 || next >= end => {
                     let _ = child.kill().await;
                     break format!("it spoke of page {} out of turn", page.number);
                 }
-                Ok(Some(Said::Done)) if next < end => break "it ended before its last page".to_owned(),
-                Ok(Some(Said::Page(page))) => {
+                Ok(Some(ReaderMessage::Done)) if next < end => {
+                    break "it ended before its last page".to_owned();
+                }
+                Ok(Some(ReaderMessage::Page(page))) => {
                     on_page(&page, reading.count);
                     reading.pages.push(page);
                 }
-                Ok(Some(Said::Failed(failure))) => return Err(failure),
-                Ok(Some(Said::Done)) => return Ok(None),
+                Ok(Some(ReaderMessage::Failed(failure))) => return Err(failure),
+                Ok(Some(ReaderMessage::Done)) => return Ok(None),
                 Ok(None) => break describe(&mut child).await,
                 Err(why) => {
                     let _ = child.kill().await;
@@ -245,7 +248,11 @@ impl Reader {
     }
 
     /// The next thing that a process says, none at the end, or why it is not listened to any more.
-    async fn word(&self, from: &mut BufReader<ChildStdout>, said: &mut u64) -> Result<Option<Said>, String> {
+    async fn word(
+        &self,
+        from: &mut BufReader<ChildStdout>,
+        said: &mut u64,
+    ) -> Result<Option<ReaderMessage>, String> {
         let mut line = Vec::new();
         let mut limited = from.take(self.limits.said);
         let read = limited.read_until(b'\n', &mut line);

@@ -154,7 +154,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::protocol::Kind;
+    use crate::formats::FileFormat;
 
     /// Runs in a process of its own, which the next test starts.
     #[test]
@@ -162,7 +162,7 @@ mod tests {
     fn inside() {
         let outside = std::env::var("IBID_TEST_OUTSIDE").expect("a file outside");
         let request = Request {
-            kind: Kind::Pdf,
+            kind: FileFormat::Pdf,
             pages: 0..1,
             pdfium: None,
             languages: None,

@@ -7,20 +7,22 @@ use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
-use crate::app::App;
+use crate::state::ServerState;
 
 /// Routes, and the document that describes them.
 pub(crate) struct Api {
-    router: Router<App>,
+    router: Router<ServerState>,
     paths: Map<String, Value>,
     schemas: SchemaGenerator,
+    /// Types that streams carry: the name in the document, and the one that is generated.
+    streamed: Vec<(&'static str, String)>,
 }
 
 /// The schema of a body, asked or answered, once there is a place for what it refers to.
 type Body = Box<dyn Fn(&mut SchemaGenerator) -> Schema>;
 
 /// What is told of an operation.
-pub(crate) struct About {
+pub(crate) struct Operation {
     summary: &'static str,
     tag: &'static str,
     body: Option<Body>,
@@ -39,11 +41,11 @@ enum Answer {
 }
 
 /// Something that can be done, in a few words, under a heading.
-pub(crate) fn about(tag: &'static str, summary: &'static str) -> About {
-    About { summary, tag, body: None, gives: None, files: false, query: Vec::new(), answer: Answer::Json }
+pub(crate) fn operation(tag: &'static str, summary: &'static str) -> Operation {
+    Operation { summary, tag, body: None, gives: None, files: false, query: Vec::new(), answer: Answer::Json }
 }
 
-impl About {
+impl Operation {
     /// It takes a body in JSON.
     pub(crate) fn takes<T: JsonSchema>(mut self) -> Self {
         self.body = Some(Box::new(|schemas| schemas.subschema_for::<T>()));
@@ -86,7 +88,7 @@ impl About {
         self
     }
 
-    fn told(&self, path: &str, schemas: &mut SchemaGenerator) -> Value {
+    fn describe(&self, path: &str, schemas: &mut SchemaGenerator) -> Value {
         let mut parameters: Vec<Value> = names_in(path)
             .map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }))
             .collect();
@@ -107,8 +109,8 @@ impl About {
             }
             Answer::Nothing => json!({ "2XX": { "description": "done" } }),
         };
-        let mut told = json!({ "summary": self.summary, "tags": [self.tag], "parameters": parameters, "responses": answer });
-        told["responses"]["4XX"] = json!({ "$ref": "#/components/responses/Problem" });
+        let mut described = json!({ "summary": self.summary, "tags": [self.tag], "parameters": parameters, "responses": answer });
+        described["responses"]["4XX"] = json!({ "$ref": "#/components/responses/Problem" });
         if let Some(body) = &self.body {
             let schema = body(schemas);
             let (kind, schema) = if self.files {
@@ -118,9 +120,9 @@ impl About {
             } else {
                 ("application/json", schema.to_value())
             };
-            told["requestBody"] = json!({ "required": true, "content": { kind: { "schema": schema } } });
+            described["requestBody"] = json!({ "required": true, "content": { kind: { "schema": schema } } });
         }
-        told
+        described
     }
 }
 
@@ -134,35 +136,73 @@ impl Api {
     pub(crate) fn new() -> Self {
         let settings = SchemaSettings::draft2020_12()
             .with(|settings| settings.definitions_path = "/components/schemas".into());
-        Self { router: Router::new(), paths: Map::new(), schemas: settings.into_generator() }
+        Self {
+            router: Router::new(),
+            paths: Map::new(),
+            schemas: settings.into_generator(),
+            streamed: Vec::new(),
+        }
     }
 
     /// Something to be read.
-    pub(crate) fn get<H: Handler<T, App>, T: 'static>(self, path: &str, handler: H, about: About) -> Self {
-        self.on("get", path, on(MethodFilter::GET, handler), &about)
+    pub(crate) fn get<H: Handler<T, ServerState>, T: 'static>(
+        self,
+        path: &str,
+        handler: H,
+        operation: Operation,
+    ) -> Self {
+        self.on("get", path, on(MethodFilter::GET, handler), &operation)
     }
 
     /// Something to be done.
-    pub(crate) fn post<H: Handler<T, App>, T: 'static>(self, path: &str, handler: H, about: About) -> Self {
-        self.on("post", path, on(MethodFilter::POST, handler), &about)
+    pub(crate) fn post<H: Handler<T, ServerState>, T: 'static>(
+        self,
+        path: &str,
+        handler: H,
+        operation: Operation,
+    ) -> Self {
+        self.on("post", path, on(MethodFilter::POST, handler), &operation)
     }
 
     /// Something to be changed.
-    pub(crate) fn patch<H: Handler<T, App>, T: 'static>(self, path: &str, handler: H, about: About) -> Self {
-        self.on("patch", path, on(MethodFilter::PATCH, handler), &about)
+    pub(crate) fn patch<H: Handler<T, ServerState>, T: 'static>(
+        self,
+        path: &str,
+        handler: H,
+        operation: Operation,
+    ) -> Self {
+        self.on("patch", path, on(MethodFilter::PATCH, handler), &operation)
     }
 
     /// Something to be deleted.
-    pub(crate) fn delete<H: Handler<T, App>, T: 'static>(self, path: &str, handler: H, about: About) -> Self {
-        self.on("delete", path, on(MethodFilter::DELETE, handler), &about)
+    pub(crate) fn delete<H: Handler<T, ServerState>, T: 'static>(
+        self,
+        path: &str,
+        handler: H,
+        operation: Operation,
+    ) -> Self {
+        self.on("delete", path, on(MethodFilter::DELETE, handler), &operation)
     }
 
     /// A route that was made elsewhere.
-    pub(crate) fn on(mut self, method: &str, path: &str, route: MethodRouter<App>, about: &About) -> Self {
-        let told = about.told(path, &mut self.schemas);
+    pub(crate) fn on(
+        mut self,
+        method: &str,
+        path: &str,
+        route: MethodRouter<ServerState>,
+        operation: &Operation,
+    ) -> Self {
+        let described = operation.describe(path, &mut self.schemas);
         let at = self.paths.entry(path).or_insert_with(|| json!({}));
-        at[method] = told;
+        at[method] = described;
         self.router = self.router.route(path, route);
+        self
+    }
+
+    /// Describes what a stream carries, under a name.
+    pub(crate) fn streams<T: JsonSchema>(mut self, name: &'static str) -> Self {
+        drop(self.schemas.subschema_for::<T>());
+        self.streamed.push((name, T::schema_name().into_owned()));
         self
     }
 
@@ -172,8 +212,13 @@ impl Api {
     }
 
     /// The routes, and what is told of them.
-    pub(crate) fn into_parts(mut self) -> (Router<App>, Described) {
-        let schemas = self.schemas.take_definitions(true);
+    pub(crate) fn into_parts(mut self) -> (Router<ServerState>, Described) {
+        let mut schemas = self.schemas.take_definitions(true);
+        for (name, generated) in self.streamed {
+            if let Some(schema) = schemas.shift_remove(&generated) {
+                schemas.insert(name.to_owned(), schema);
+            }
+        }
         (self.router, Described { paths: self.paths, schemas })
     }
 }

@@ -1,4 +1,4 @@
-//! Assistants, in the shape of LangGraph's Agent Server.
+//! Assistants, in the topology of LangGraph's Agent Server.
 
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -6,27 +6,29 @@ use axum::http::{HeaderValue, Response};
 use axum::response::IntoResponse as _;
 use ibid_assistants::Format;
 use ibid_core::Corpus;
-use ibid_graph::{END, START, Shape, ShapeKind};
+use ibid_graph::{END, START, Topology, TopologyNodeKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::api::{Api, about};
-use crate::app::{App, Offer};
+use crate::api::{Api, operation};
+use ibid_app::AssistantInfo;
+
 use crate::http::{Caller, Json, Problem};
+use crate::state::ServerState;
 use crate::threads::Select;
 
 /// The routes.
 pub(crate) fn routes(api: Api) -> Api {
-    let on = |summary| about("Assistants", summary);
+    let on = |summary| operation("Assistants", summary);
     api.post(
         "/assistants/search",
         search,
-        on("List those who can answer").takes::<Search>().gives::<Vec<Told<'_>>>(),
+        on("List those who can answer").takes::<Search>().gives::<Vec<AssistantView<'_>>>(),
     )
     .post("/assistants/count", count, on("Count those who can answer").takes::<Search>().gives::<usize>())
-    .get("/assistants/{assistant}", one, on("One that can answer").gives::<Told<'_>>())
-    .get("/assistants/{assistant}/graph", graph, on("Its graph, as nodes and edges").gives::<Drawn>())
+    .get("/assistants/{assistant}", one, on("One that can answer").gives::<AssistantView<'_>>())
+    .get("/assistants/{assistant}/graph", graph, on("Its graph, as nodes and edges").gives::<GraphView>())
     .get("/assistants/{assistant}/schemas", schemas, on("What it takes and gives, as JSON schemas"))
     .get("/assistants/{assistant}/subgraphs", subgraphs, on("The graphs within its graph"))
 }
@@ -43,10 +45,10 @@ struct Search {
 }
 
 impl Search {
-    fn fits(&self, name: &str, offer: &Offer) -> bool {
+    fn fits(&self, name: &str, info: &AssistantInfo) -> bool {
         let named = |wanted: &String| {
             let wanted = wanted.to_lowercase();
-            name.contains(&wanted) || offer.definition.title.to_lowercase().contains(&wanted)
+            name.contains(&wanted) || info.definition.title.to_lowercase().contains(&wanted)
         };
         self.graph_id.as_ref().is_none_or(|graph| graph == name)
             && self.name.as_ref().is_none_or(named)
@@ -55,18 +57,18 @@ impl Search {
 }
 
 async fn search(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     _: Caller,
     Json(asked): Json<Search>,
 ) -> Result<Response<Body>, Problem> {
     let select = Select::of(asked.select.as_deref().unwrap_or_default());
     let (skip, limit) = (asked.offset.unwrap_or(0), asked.limit.unwrap_or(10).max(1));
-    let fitting: Vec<_> = app.assistants().iter().filter(|(name, offer)| asked.fits(name, offer)).collect();
+    let fitting: Vec<_> = app.assistants().iter().filter(|(name, info)| asked.fits(name, info)).collect();
     let page: Vec<Value> = fitting
         .iter()
         .skip(skip)
         .take(limit)
-        .map(|(name, offer)| select.keep(json!(told(name, offer))))
+        .map(|(name, info)| select.keep(json!(to_wire(name, info))))
         .collect();
     let next = skip + page.len();
     let mut response = axum::Json(page).into_response();
@@ -77,28 +79,28 @@ async fn search(
     Ok(response)
 }
 
-async fn count(State(app): State<App>, _: Caller, Json(asked): Json<Search>) -> axum::Json<usize> {
-    axum::Json(app.assistants().iter().filter(|(name, offer)| asked.fits(name, offer)).count())
+async fn count(State(app): State<ServerState>, _: Caller, Json(asked): Json<Search>) -> axum::Json<usize> {
+    axum::Json(app.assistants().iter().filter(|(name, info)| asked.fits(name, info)).count())
 }
 
 async fn one(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     _: Caller,
     Path(name): Path<String>,
 ) -> Result<axum::Json<Value>, Problem> {
-    Ok(axum::Json(json!(told(&name, app.assistant(&name)?))))
+    Ok(axum::Json(json!(to_wire(&name, app.assistant(&name)?))))
 }
 
 async fn graph(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     _: Caller,
     Path(name): Path<String>,
-) -> Result<axum::Json<Drawn>, Problem> {
-    Ok(axum::Json(drawn(&app.assistant(&name)?.shape)))
+) -> Result<axum::Json<GraphView>, Problem> {
+    Ok(axum::Json(graph_view(&app.assistant(&name)?.topology)))
 }
 
 async fn subgraphs(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     _: Caller,
     Path(name): Path<String>,
 ) -> Result<axum::Json<Value>, Problem> {
@@ -107,7 +109,7 @@ async fn subgraphs(
 }
 
 async fn schemas(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     _: Caller,
     Path(name): Path<String>,
 ) -> Result<axum::Json<Value>, Problem> {
@@ -139,7 +141,7 @@ async fn schemas(
 /// An assistant as LangGraph's clients know it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Assistant")]
-struct Told<'a> {
+struct AssistantView<'a> {
     assistant_id: &'a str,
     graph_id: &'a str,
     name: &'a str,
@@ -169,9 +171,9 @@ struct Metadata<'a> {
     tools: Vec<String>,
 }
 
-fn told<'a>(name: &'a str, offer: &'a Offer) -> Told<'a> {
-    let definition = &offer.definition;
-    Told {
+fn to_wire<'a>(name: &'a str, info: &'a AssistantInfo) -> AssistantView<'a> {
+    let definition = &info.definition;
+    AssistantView {
         assistant_id: name,
         graph_id: name,
         name: if definition.title.is_empty() { name } else { &definition.title },
@@ -185,9 +187,9 @@ fn told<'a>(name: &'a str, offer: &'a Offer) -> Told<'a> {
             modes: definition.modes.iter().map(|mode| mode.name.as_str()).collect(),
             formats: &definition.formats,
             corpora: &definition.corpora,
-            tools: offer.tools.iter().map(|tool| tool.spec().name.clone()).collect(),
+            tools: info.tools.iter().map(|tool| tool.spec().name.clone()).collect(),
         },
-        version: offer.shape.declared_version.max(1),
+        version: info.topology.declared_version.max(1),
         created_at: "1970-01-01T00:00:00Z",
         updated_at: "1970-01-01T00:00:00Z",
     }
@@ -196,14 +198,14 @@ fn told<'a>(name: &'a str, offer: &'a Offer) -> Told<'a> {
 /// A graph as it can be drawn.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Graph")]
-struct Drawn {
-    nodes: Vec<DrawnNode>,
-    edges: Vec<DrawnEdge>,
+struct GraphView {
+    nodes: Vec<GraphNode>,
+    edges: Vec<GraphEdge>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "GraphNode")]
-struct DrawnNode {
+struct GraphNode {
     id: String,
     /// schema for where it begins and ends, runnable for what works, question for what asks, graph for one of its own.
     #[serde(rename = "type")]
@@ -219,38 +221,38 @@ struct NodeData {
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "GraphEdge")]
-struct DrawnEdge {
+struct GraphEdge {
     source: String,
     target: String,
     /// Whether it is decided in the turn if it is taken.
     conditional: bool,
 }
 
-fn drawn(shape: &Shape) -> Drawn {
+fn graph_view(topology: &Topology) -> GraphView {
     let end = |name: &str| match name {
         START => "__start__".to_owned(),
         END => "__end__".to_owned(),
         other => other.to_owned(),
     };
-    let node = |name: &str, kind: &'static str| DrawnNode {
+    let node = |name: &str, kind: &'static str| GraphNode {
         id: end(name),
         kind,
         data: NodeData { name: end(name) },
     };
     let mut nodes = vec![node(START, "schema")];
-    for inner in &shape.nodes {
+    for inner in &topology.nodes {
         let kind = match inner.kind {
-            ShapeKind::Work => "runnable",
-            ShapeKind::Ask => "question",
-            ShapeKind::Graph(_) => "graph",
+            TopologyNodeKind::Work => "runnable",
+            TopologyNodeKind::Interrupt => "question",
+            TopologyNodeKind::Graph(_) => "graph",
         };
         nodes.push(node(&inner.name, kind));
     }
     nodes.push(node(END, "schema"));
-    let edges = shape.edges.iter().map(|edge| DrawnEdge {
+    let edges = topology.edges.iter().map(|edge| GraphEdge {
         source: end(&edge.from),
         target: end(&edge.to),
         conditional: edge.conditional,
     });
-    Drawn { nodes, edges: edges.collect() }
+    GraphView { nodes, edges: edges.collect() }
 }

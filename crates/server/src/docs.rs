@@ -8,7 +8,7 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use serde_json::Value;
 
-use crate::app::App;
+use crate::state::ServerState;
 
 /// Nothing is loaded from elsewhere, and no script stands in the page itself.
 const POLICY: (HeaderName, HeaderValue) = (
@@ -19,7 +19,7 @@ const POLICY: (HeaderName, HeaderValue) = (
 );
 
 /// The routes.
-pub(crate) fn routes(document: Value) -> Router<App> {
+pub(crate) fn routes(document: Value) -> Router<ServerState> {
     let document: Arc<str> = document.to_string().into();
     Router::new()
         .route("/openapi.json", get(async move || told("application/json", document.to_string())))

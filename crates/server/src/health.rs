@@ -6,8 +6,10 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use crate::api::{Api, about};
-use crate::app::{App, Check, Finding};
+use crate::api::{Api, operation};
+use ibid_app::{CheckResult, HealthCheck};
+
+use crate::state::ServerState;
 
 /// So long what was found holds.
 const FRESH: Duration = Duration::from_secs(5);
@@ -16,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The routes that nobody needs a key for.
 pub(crate) fn routes(api: Api) -> Api {
-    let on = |summary| about("Health", summary);
+    let on = |summary| operation("Health", summary);
     api.get("/healthz", alive, on("Whether the server is there"))
         .get("/readyz", ready, on("Whether each part can work"))
         .get("/ok", ok, on("Whether the server is there"))
@@ -28,9 +30,9 @@ async fn alive() -> &'static str {
 }
 
 /// Whether each part can work that the server cannot do without, by name.
-async fn ready(State(app): State<App>) -> (StatusCode, axum::Json<Value>) {
+async fn ready(State(app): State<ServerState>) -> (StatusCode, axum::Json<Value>) {
     let found = examine(&app, |check| check.vital).await;
-    let works = |found: &Finding| !matches!(found, Finding::Wrong { .. });
+    let works = |found: &CheckResult| !matches!(found, CheckResult::Wrong { .. });
     let sound = found.iter().all(|(_, found)| works(found));
     let parts: Map<String, Value> =
         found.iter().map(|(name, found)| ((*name).to_owned(), json!({ "ready": works(found) }))).collect();
@@ -38,30 +40,33 @@ async fn ready(State(app): State<App>) -> (StatusCode, axum::Json<Value>) {
 }
 
 /// What is found of the parts that are asked for, all looked at at once.
-pub(crate) async fn examine(app: &App, wanted: impl Fn(&Check) -> bool) -> Vec<(&str, Finding)> {
+pub(crate) async fn examine(
+    app: &ServerState,
+    wanted: impl Fn(&HealthCheck) -> bool,
+) -> Vec<(&str, CheckResult)> {
     let wanted = app.checks().iter().enumerate().filter(|(_, check)| wanted(check));
     let looks = wanted.map(|(index, check)| async move {
         // Whoever asks may go away meanwhile; what is found is kept all the same.
         let found = tokio::spawn(look(app.clone(), index)).await;
-        let found = found.unwrap_or_else(|error| Finding::wrong(error.to_string(), "see the log"));
+        let found = found.unwrap_or_else(|error| CheckResult::wrong(error.to_string(), "see the log"));
         (check.name.as_str(), found)
     });
     futures_util::future::join_all(looks).await
 }
 
 /// Looks at a part. It may cost a call of a model, so what was found holds for a while, whoever asks.
-async fn look(app: App, index: usize) -> Finding {
+async fn look(app: ServerState, index: usize) -> CheckResult {
     let (check, mut last) = (&app.checks()[index], app.found(index).lock().await);
     if let Some((when, found)) = &*last
         && when.elapsed() < FRESH
     {
         return found.clone();
     }
-    let found = tokio::time::timeout(PATIENCE, (check.look)()).await.unwrap_or_else(|_| {
+    let found = tokio::time::timeout(PATIENCE, (check.run)()).await.unwrap_or_else(|_| {
         let late = format!("it does not answer within {} s", PATIENCE.as_secs());
-        Finding::wrong(late, "see whether it is overloaded")
+        CheckResult::wrong(late, "see whether it is overloaded")
     });
-    if let Finding::Wrong { what, .. } = &found {
+    if let CheckResult::Wrong { what, .. } = &found {
         tracing::warn!(part = check.name, what, "a part does not work");
     }
     *last = Some((Instant::now(), found.clone()));

@@ -1,43 +1,53 @@
 //! The server: threads, runs and assistants over HTTP, in the shapes that published clients already speak.
 //!
 //! A request goes through `http`: it gets a trace id, a caller with a scope, and problems that say what happened. A
-//! handler turns it into a call of the engine; `stream` tells what the engine writes down.
+//! handler turns it into a call of the engine; `stream` turns the events of a run into what its clients expect.
 
 mod access;
 mod api;
-mod app;
 mod assistants;
 mod connections;
 mod docs;
 mod documents;
 mod health;
 mod http;
-mod library;
 mod mcp;
 mod messages;
 mod openai;
 mod page;
 mod runs;
+mod state;
 mod status;
 mod stream;
 mod threads;
 
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
+use ibid_core::{LoadEvent, RunEvent, TurnEvent};
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use access::{Access, Claims, Issuer, Key};
-pub use app::{Check, Facts, Finding, Model, Offer, Parts};
 pub use connections::serve;
-pub use library::{Left, Library, Treated, Upkeep};
 
 use api::Api;
-use app::App;
 use http::Problem;
+use state::ServerState;
 
-/// All routes.
-pub fn router(parts: Parts) -> Router {
-    let app = App::new(parts);
+/// Shows the terminal beside this server that it is the right one.
+async fn local_proof(
+    axum::extract::State(app): axum::extract::State<ServerState>,
+    query: http::Query,
+) -> Result<String, Problem> {
+    let proof = query.one("number").and_then(|number| app.access().proof(number));
+    proof.ok_or_else(|| Problem::not_found("this server has no terminal beside it"))
+}
+
+/// All routes of a server for an application, and who may use them.
+///
+/// # Errors
+/// Fails when the application answers no turns.
+pub fn router(app: ibid_app::App, access: Access) -> Result<Router, ibid_app::Error> {
+    let app = ServerState::new(app, access)?;
     let (open, health) = Api::new().and(health::routes).into_parts();
     let (guarded, described) = Api::new()
         .and(assistants::routes)
@@ -46,17 +56,21 @@ pub fn router(parts: Parts) -> Router {
         .and(documents::routes)
         .and(openai::routes)
         .and(status::routes)
+        .streams::<RunEvent<TurnEvent>>("TurnEvent")
+        .streams::<RunEvent<LoadEvent>>("LoadEvent")
         .into_parts();
     let guarded = guarded.merge(mcp::routes(&app)).layer(from_fn_with_state(app.clone(), http::authenticate));
-    Router::new()
+    let router = Router::new()
         .merge(open)
         .merge(docs::routes(api::document([described, health])))
         .merge(page::routes())
         .merge(guarded)
+        .route(ibid_app::LOCAL_PROOF_PATH, axum::routing::get(local_proof).with_state(app.clone()))
         .fallback(async || Problem::not_found("there is nothing at this address; /docs shows what there is"))
         .method_not_allowed_fallback(async || Problem::not_allowed())
         .layer(CatchPanicLayer::custom(http::panicked))
         .layer(http::cors(&app))
         .layer(from_fn(http::finish))
-        .with_state(app)
+        .with_state(app);
+    Ok(router)
 }

@@ -11,9 +11,8 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
 use http::request::Parts;
 use ibid_core::tool::{Tool as Port, ToolOutput};
-use ibid_core::{Corpus, Message, Scope, ThreadId};
-use ibid_engine::{Stop, Turn};
-use ibid_graph::Kind;
+use ibid_core::{Corpus, Message, Scope, ThreadId, TurnEvent, TurnOptions};
+use ibid_engine::{Stop, Turn, turn_events};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
     ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig,
@@ -26,8 +25,8 @@ use rmcp::{RoleServer, ServerHandler};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::app::App;
 use crate::http::{Caller, Problem, read_whole};
+use crate::state::ServerState;
 
 /// The tool that asks an assistant.
 const ASK: &str = "ask";
@@ -37,7 +36,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const LARGEST: usize = 4 << 20;
 
 /// The route. Every request stands for itself: there are no sessions that could be taken over.
-pub(crate) fn routes(app: &App) -> Router<App> {
+pub(crate) fn routes(app: &ServerState) -> Router<ServerState> {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
@@ -61,7 +60,7 @@ async fn whole(request: Request, next: Next) -> Response<Body> {
 
 #[derive(Clone)]
 struct Mcp {
-    app: App,
+    app: ServerState,
 }
 
 #[derive(Debug, Deserialize)]
@@ -95,8 +94,8 @@ impl ServerHandler for Mcp {
         caller(&context)?;
         let mut tools =
             vec![Tool::new(ASK, "Ask an assistant and get its answer with citations.", self.ask_schema())];
-        for (assistant, offer) in self.app.assistants() {
-            for tool in &offer.tools {
+        for (assistant, info) in self.app.assistants() {
+            for tool in &info.tools {
                 let spec = tool.spec();
                 let schema = spec.parameters.as_object().cloned().unwrap_or_default();
                 let name = format!("{assistant}_{}", spec.name);
@@ -128,7 +127,7 @@ impl ServerHandler for Mcp {
             return Err(ErrorData::internal_error("cancelled", None));
         };
         Ok(match called {
-            Ok(output) => told(output),
+            Ok(output) => to_wire(output),
             Err(error) => failed(&error.to_string()),
         }
         .into())
@@ -154,10 +153,10 @@ impl Mcp {
 
     /// A tool of an assistant by its name here, and what it may see: what the caller may, of the assistant's documents.
     fn find(&self, caller: &Caller, name: &str) -> Option<(Scope, &Arc<dyn Port>)> {
-        self.app.assistants().iter().find_map(|(assistant, offer)| {
+        self.app.assistants().iter().find_map(|(assistant, info)| {
             let name = name.strip_prefix(assistant.as_str())?.strip_prefix('_')?;
-            let tool = offer.tools.iter().find(|tool| tool.spec().name == name)?;
-            Some((narrowed(&caller.scope, &offer.definition.corpora), tool))
+            let tool = info.tools.iter().find(|tool| tool.spec().name == name)?;
+            Some((narrowed(&caller.scope, &info.definition.corpora), tool))
         })
     }
 
@@ -171,23 +170,21 @@ impl Mcp {
         self.app.assistant(assistant)?;
         let thread = ask.thread.as_deref().map_or_else(|| Ok(ThreadId::new()), crate::http::thread_id)?;
         let mut turn = Turn::new(thread, assistant, Message::user(ask.question));
-        for (name, value) in [("mode", ask.mode), ("format", ask.format)] {
-            turn.options.extend(value.map(|value| (name.to_owned(), value.into())));
-        }
+        turn.options = TurnOptions::default().with(ask.mode, ask.format);
         let engine = self.app.engine();
         let run = engine.submit(&caller.scope, turn).await?.run;
-        let mut events = engine.events(&caller.scope, run, 0).await?;
+        let mut events = turn_events(engine, &caller.scope, run, 0).await?;
         let token = context.meta.get_progress_token();
         let mut progress = 0.0;
         while let Some(event) = context.ct.run_until_cancelled(events.next()).await.unwrap_or_default() {
-            match (event?.what.kind, &token) {
-                (Kind::Status { text }, Some(token)) => {
+            match (event?.event, &token) {
+                (TurnEvent::Status { text }, Some(token)) => {
                     progress += 1.0;
                     let note = ProgressNotificationParam::new(token.clone(), progress).with_message(text);
                     // Who does not listen any more is told by the cancellation.
                     let _ = context.peer.notify_progress(note).await;
                 }
-                (Kind::Ended { .. } | Kind::Asked { .. }, _) => break,
+                (TurnEvent::Ended { .. } | TurnEvent::Interrupted { .. }, _) => break,
                 _ => {}
             }
         }
@@ -196,7 +193,7 @@ impl Mcp {
             return Err(Problem::conflict("cancelled"));
         }
         let ended = engine.run(&caller.scope, run).await?;
-        if let Some(question) = &ended.question {
+        if let Some(question) = &ended.interrupt {
             return Ok(failed(&format!("the assistant asks, and goes on with the next message: {question}")));
         }
         if let Some(error) = &ended.error {
@@ -204,12 +201,12 @@ impl Mcp {
         }
         let own = crate::messages::answer_of(engine, &caller.scope, &ended).await?;
         let Some(said) = own else { return Ok(failed("the assistant said nothing")) };
-        let extra = |name: &str| said.message.extra.get(name).cloned().unwrap_or_else(|| json!([]));
+        let metadata = said.message.metadata.clone().unwrap_or_default();
         let data = json!({
             "answer": said.message.text,
-            "citations": extra("citations"),
-            "warnings": extra("warnings"),
-            "structured": said.message.extra.get("structured"),
+            "citations": metadata.citations,
+            "warnings": metadata.warnings,
+            "structured": metadata.structured,
             "thread": thread.to_string(),
         });
         let mut result = CallToolResult::structured(data);
@@ -220,24 +217,25 @@ impl Mcp {
 
 /// An answer for a reader who sees text only.
 fn in_words(message: &Message) -> String {
-    let list = |name: &str| message.extra.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
     let mut text = message.text.clone();
-    for citation in list("citations") {
-        let title = citation["title"].as_str().unwrap_or_default();
-        let snippet = citation["snippet"].as_str().unwrap_or_default();
-        let found = citation["found"].as_str().unwrap_or("not quoted");
+    for citation in message.metadata.iter().flat_map(|metadata| &metadata.citations) {
+        let found = json!(citation.found);
         text.push_str(&format!(
-            "\n[{}] {title}, page {} ({found}): {snippet}",
-            citation["source"], citation["page"]
+            "\n[{}] {}, page {} ({}): {}",
+            citation.source,
+            citation.title,
+            json!(citation.page),
+            found.as_str().unwrap_or("not quoted"),
+            citation.snippet
         ));
     }
-    for warning in list("warnings") {
-        text.push_str(&format!("\nWarning: {}", warning["text"].as_str().unwrap_or_default()));
+    for warning in message.metadata.iter().flat_map(|metadata| &metadata.warnings) {
+        text.push_str(&format!("\nWarning: {}", warning.text));
     }
     text
 }
 
-fn told(output: ToolOutput) -> CallToolResult {
+fn to_wire(output: ToolOutput) -> CallToolResult {
     match output {
         ToolOutput::Said { text, data } => {
             let data = if data.is_object() { data } else { json!({ "data": data }) };

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use ibid_assistants::Basis;
-use ibid_core::{Message, Role, Scope, ThreadId};
-use ibid_engine::{Engine, MessageWindow, Run, Said};
+use ibid_core::model::Usage;
+use ibid_core::{AnswerMetadata, Message, Role, Scope, ThreadId};
+use ibid_engine::{Engine, MessageWindow, Run, ThreadMessage};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -14,15 +14,12 @@ use crate::http::Problem;
 /// So many messages of a thread are told at most; the newest.
 const MOST: usize = 1000;
 
-/// More messages than these no turn says.
-const FEW: u64 = 16;
-
 /// The messages of a thread, the newest if there are very many.
 pub(crate) async fn of_thread(
     engine: &Arc<dyn Engine>,
     scope: &Scope,
     thread: ThreadId,
-) -> Result<Vec<Said>, Problem> {
+) -> Result<Vec<ThreadMessage>, Problem> {
     let window = MessageWindow { before: None, limit: MOST };
     Ok(engine.messages(scope, thread, window).await?)
 }
@@ -33,30 +30,31 @@ pub(crate) async fn before(
     scope: &Scope,
     thread: ThreadId,
     position: u64,
-) -> Result<Vec<Said>, Problem> {
+) -> Result<Vec<ThreadMessage>, Problem> {
     // A position is a number of the store, which knows no larger ones.
     let before = Some(position.min(i64::MAX as u64));
     let window = MessageWindow { before, limit: MOST };
     Ok(engine.messages(scope, thread, window).await?)
 }
 
-/// What a run answered, if it did: it stands right after what was asked.
+/// What a run answered, if it did.
 pub(crate) async fn answer_of(
     engine: &Arc<dyn Engine>,
     scope: &Scope,
     run: &Run,
-) -> Result<Option<Said>, Problem> {
-    let window =
-        MessageWindow { before: Some(run.input.end + FEW), limit: usize::try_from(FEW).unwrap_or(1) };
-    let said = engine.messages(scope, run.thread, window).await?;
-    let own = |said: &Said| said.run == Some(run.id) && said.message.role == Role::Assistant;
-    Ok(said.into_iter().rev().find(own))
+) -> Result<Option<ThreadMessage>, Problem> {
+    if run.output.is_empty() {
+        return Ok(None);
+    }
+    let limit = usize::try_from(run.output.end - run.output.start).unwrap_or(MOST);
+    let window = MessageWindow { before: Some(run.output.end), limit };
+    Ok(engine.messages(scope, run.thread, window).await?.pop())
 }
 
 /// A message as LangGraph's clients know it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Message")]
-pub(crate) struct Told {
+pub(crate) struct MessageView {
     /// Who said it: human, ai, tool or system.
     #[serde(rename = "type")]
     kind: &'static str,
@@ -65,8 +63,8 @@ pub(crate) struct Told {
     /// Ours: where it stands in the conversation, from 0.
     position: u64,
     name: Option<String>,
-    /// What an answer rests on; empty for what people say.
-    #[schemars(with = "Option<Basis>")]
+    /// The metadata of an answer; empty for what people say.
+    #[schemars(with = "Option<AnswerMetadata>")]
     additional_kwargs: Map<String, Value>,
     response_metadata: Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,28 +75,34 @@ pub(crate) struct Told {
     usage_metadata: Option<Value>,
 }
 
-/// As it is told. What an answer rests on stands in `additional_kwargs`.
-pub(crate) fn told(said: &Said) -> Told {
-    let mut extra = said.message.extra.clone();
-    extra.shift_remove("id");
+/// As it is sent. The metadata of an answer stands in `additional_kwargs`.
+pub(crate) fn to_wire(said: &ThreadMessage) -> MessageView {
     let by_assistant = said.message.role == Role::Assistant;
-    Told {
+    MessageView {
         kind: kind(said.message.role),
         content: said.message.text.clone(),
         id: id_of(said),
         position: said.position,
         name: None,
-        additional_kwargs: extra,
+        additional_kwargs: said.message.additional_fields(),
         response_metadata: Map::new(),
         tool_calls: by_assistant.then(Vec::new),
         invalid_tool_calls: by_assistant.then(Vec::new),
-        usage_metadata: by_assistant.then(|| usage(said.message.extra.get("usage"))),
+        usage_metadata: by_assistant.then(|| {
+            usage(
+                said.message
+                    .metadata
+                    .as_ref()
+                    .filter(|metadata| !metadata.partial)
+                    .map(|metadata| &metadata.usage),
+            )
+        }),
     }
 }
 
 /// By which clients know a message again: what they called it themselves, or the run that said it.
-pub(crate) fn id_of(said: &Said) -> String {
-    if let Some(Value::String(id)) = said.message.extra.get("id") {
+pub(crate) fn id_of(said: &ThreadMessage) -> String {
+    if let Some(id) = &said.message.id {
         return id.clone();
     }
     match (said.run, said.message.role) {
@@ -118,15 +122,13 @@ fn kind(role: Role) -> &'static str {
 }
 
 /// Tokens, as clients add them up.
-pub(crate) fn usage(usage: Option<&Value>) -> Value {
+pub(crate) fn usage(usage: Option<&Usage>) -> Value {
     let Some(usage) = usage else { return Value::Null };
-    let count = |name: &str| usage[name].as_u64().unwrap_or_default();
-    let (read, written) = (count("input_tokens"), count("output_tokens"));
     json!({
-        "input_tokens": read,
-        "output_tokens": written,
-        "total_tokens": read + written,
-        "input_token_details": { "cache_read": count("cached_tokens") },
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "total_tokens": usage.total(),
+        "input_token_details": { "cache_read": usage.cached_tokens },
         "output_token_details": {},
     })
 }
@@ -134,8 +136,7 @@ pub(crate) fn usage(usage: Option<&Value>) -> Value {
 /// Messages that join without a turn of their own: those without a name get one, since no run can name them all.
 pub(crate) fn joining(mut messages: Vec<Message>) -> Vec<Message> {
     for message in &mut messages {
-        let named = message.extra.entry("id");
-        named.or_insert_with(|| uuid::Uuid::now_v7().simple().to_string().into());
+        message.id.get_or_insert_with(|| uuid::Uuid::now_v7().simple().to_string());
     }
     messages
 }
@@ -174,11 +175,9 @@ fn read(value: &Value) -> Result<Message, Problem> {
         "tool" => Role::Tool,
         other => return Err(Problem::invalid(format!("`{other}` is no role of a message"))),
     };
-    let mut extra = Map::new();
-    if let Some(Value::String(id)) = id {
-        extra.insert("id".to_owned(), id.as_str().into());
-    }
-    Ok(Message { role, text: text_of(content).ok_or_else(unclear)?, extra })
+    let mut message = Message::new(role, text_of(content).ok_or_else(unclear)?);
+    message.id = id.and_then(Value::as_str).map(str::to_owned);
+    Ok(message)
 }
 
 /// The text of a content: a string, or parts of which each is a text.

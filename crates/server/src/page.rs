@@ -7,8 +7,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use ibid_page::File;
 
-use crate::app::App;
 use crate::http::Problem;
+use crate::state::ServerState;
 
 /// For the page itself.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
@@ -24,7 +24,7 @@ const NOT_BUILT: &str =
     "this ibid was built without its page: run `just page` and build it again; the API is at /docs";
 
 /// The routes.
-pub(crate) fn routes() -> Router<App> {
+pub(crate) fn routes() -> Router<ServerState> {
     Router::new().route("/", get(page)).route("/assets/{*path}", get(page)).route("/icon.svg", get(page))
 }
 

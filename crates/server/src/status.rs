@@ -4,20 +4,20 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::Response;
 use axum::response::IntoResponse as _;
+use ibid_app::{CheckResult, ServerInfo};
 use ibid_engine::ThreadFilter;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::api::{Api, about};
-use crate::app::{App, Facts, Finding};
+use crate::api::{Api, operation};
 use crate::documents::Figures;
 use crate::health::examine;
 use crate::http::{Caller, Problem};
-use crate::library::problem;
+use crate::state::ServerState;
 
 /// The routes.
 pub(crate) fn routes(api: Api) -> Api {
-    let on = about("Health", "What works, what the server is set up with, and what it holds");
+    let on = operation("Health", "What works, what the server is set up with, and what it holds");
     api.get("/status", status, on.gives::<Status>())
 }
 
@@ -28,7 +28,7 @@ struct Status<'a> {
     /// What was found of each part.
     parts: Vec<Examined<'a>>,
     #[serde(flatten)]
-    facts: &'a Facts,
+    info: &'a ServerInfo,
     /// What the documents come to that the caller may see.
     documents: Figures,
     /// How many conversations the caller's tenant has.
@@ -38,35 +38,43 @@ struct Status<'a> {
 #[derive(Serialize, JsonSchema)]
 struct Examined<'a> {
     name: &'a str,
-    finding: Finding,
+    finding: CheckResult,
 }
 
-async fn status(State(app): State<App>, caller: Caller) -> Result<Response<Body>, Problem> {
-    let listed = app.library().store.listed(&caller.scope);
+async fn status(State(app): State<ServerState>, caller: Caller) -> Result<Response<Body>, Problem> {
+    let documents = app.documents().ok();
+    let listed = async {
+        match documents {
+            Some(documents) => documents.store().listed(&caller.scope).await,
+            None => Ok(Vec::new()),
+        }
+    };
     let threads = app.engine().count_threads(&caller.scope, ThreadFilter::default());
     let (found, listed, threads) = tokio::join!(examine(&app, |_| true), listed, threads);
-    let told = Status {
+    let status = Status {
         version: env!("CARGO_PKG_VERSION"),
         parts: found
             .into_iter()
-            .map(|(name, finding)| Examined { name, finding: told(&app, finding) })
+            .map(|(name, finding)| Examined { name, finding: public(&app, finding) })
             .collect(),
-        facts: app.facts(),
-        documents: Figures::of(&listed.map_err(problem)?),
+        info: app.info(),
+        documents: Figures::of(&listed?),
         threads: threads?,
     };
-    Ok(axum::Json(told).into_response())
+    Ok(axum::Json(status).into_response())
 }
 
 /// Where others use the server too, they are not told where things lie on its disk, nor what its providers say: only
 /// whether a part works. `ibid doctor` and the log say the rest.
-fn told(app: &App, finding: Finding) -> Finding {
+fn public(app: &ServerState, finding: CheckResult) -> CheckResult {
     if app.access().is_open() {
         return finding;
     }
     match finding {
-        Finding::Fine { .. } => Finding::fine(""),
-        Finding::Missing { .. } => Finding::missing(""),
-        Finding::Wrong { .. } => Finding::wrong("", "whoever runs this server finds more with `ibid doctor`"),
+        CheckResult::Fine { .. } => CheckResult::fine(""),
+        CheckResult::Missing { .. } => CheckResult::missing(""),
+        CheckResult::Wrong { .. } => {
+            CheckResult::wrong("", "whoever runs this server finds more with `ibid doctor`")
+        }
     }
 }

@@ -2,21 +2,17 @@
 
 use std::path::PathBuf;
 
-/// A file or folder of the test data, which lies in `../shared/data` beside the project or where
-/// `IBID_TEST_DATA` says. None, with a word about it, where there is no such data: the tests that need it then
-/// check nothing.
+/// A file or folder of the test sets, which lie in `../shared/data` beside the project or where `IBID_TEST_DATA` says. Tests that
+/// use it are ignored unless they are run by name: `just test-sets`.
 ///
 /// # Panics
-/// Fails the test when there is test data and this part of it is missing.
-#[allow(clippy::print_stderr, reason = "a test that checks nothing says so")]
-pub fn shared_data(name: &str) -> Option<PathBuf> {
-    let Some(folder) = std::env::var_os("IBID_TEST_DATA").map(PathBuf::from).or_else(beside) else {
-        eprintln!("there is no test data in ../shared/data; what needs {name} is not checked");
-        return None;
-    };
+/// Fails the test when it is missing.
+pub fn test_set(name: &str) -> PathBuf {
+    let folder = std::env::var_os("IBID_TEST_DATA").map(PathBuf::from).or_else(beside);
+    let folder = folder.expect("the test sets in ../shared/data, or where IBID_TEST_DATA says");
     let path = folder.join(name);
     assert!(path.exists(), "{} is missing", path.display());
-    Some(path)
+    path
 }
 
 /// `shared/data` beside the project. Tests run in the folder of their crate.

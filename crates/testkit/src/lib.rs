@@ -15,7 +15,7 @@ mod seen;
 mod server;
 mod storage;
 
-pub use data::shared_data;
+pub use data::test_set;
 pub use pulse::Pulse;
 pub use real::{RealModels, RealServer};
 pub use reply::Reply;

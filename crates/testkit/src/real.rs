@@ -110,7 +110,7 @@ impl RealServer {
         let server = Self { port, _child: child };
         let began = Instant::now();
         while !server.is_healthy() {
-            assert!(began.elapsed() < Duration::from_secs(60), "the model server does not start");
+            assert!(began.elapsed() < Duration::from_secs(180), "the model server does not start");
             std::thread::sleep(Duration::from_millis(50));
         }
         server

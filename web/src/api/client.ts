@@ -1,62 +1,67 @@
-// Speaks to the server that this page came from, with the types that the server tells of itself.
+// Client of the API, typed by its OpenAPI description.
 
 import createClient, { type Middleware } from "openapi-fetch";
-import { key, keyIsWanted } from "./key";
+import { key, requestKey } from "./key";
 import type { paths } from "./schema";
 
-/** What went wrong, in the server's words. */
+/** An error that the server reported. */
 export class Failure extends Error {
   constructor(
     readonly status: number,
     message: string,
-    readonly trace?: string,
+    readonly requestId?: string,
   ) {
     super(message);
   }
 }
 
-/** Whether the server refuses something, and will refuse it again. */
+/** Whether the server refused the request, so that retrying would not help. */
 export function refused(error: unknown): boolean {
   return error instanceof Failure && error.status < 500 && error.status !== 429;
 }
 
-/** The server did not answer at all. */
+/** The server could not be reached. */
 export class Unreached extends Error {}
 
-/** Asks the server; what cannot reach it is told apart from what it refuses. */
-export async function reach(asked: RequestInfo, how?: RequestInit): Promise<Response> {
+/** Like `fetch`, but fails with `Unreached` if the server cannot be reached. */
+export async function reach(input: RequestInfo, init?: RequestInit): Promise<Response> {
   try {
-    return await fetch(asked, how);
+    return await fetch(input, init);
   } catch (error) {
     throw error instanceof TypeError ? new Unreached("the server cannot be reached") : error;
   }
 }
 
-/** What a server says of what went wrong. */
+/** The error in a response. */
 export async function failure(response: Response): Promise<Failure> {
-  if (response.status === 401) keyIsWanted();
-  const trace = response.headers.get("x-request-id") ?? undefined;
+  if (response.status === 401) requestKey();
+  const requestId = response.headers.get("x-request-id") ?? undefined;
   const text = await response.text().catch(() => "");
   try {
-    const told: unknown = JSON.parse(text);
-    if (typeof told === "object" && told !== null && "detail" in told && typeof told.detail === "string") {
-      return new Failure(response.status, told.detail, trace);
+    const problem: unknown = JSON.parse(text);
+    if (
+      typeof problem === "object" &&
+      problem !== null &&
+      "detail" in problem &&
+      typeof problem.detail === "string"
+    ) {
+      return new Failure(response.status, problem.detail, requestId);
     }
   } catch {
-    // It is no JSON: what it says is shown as it is.
+    // Not JSON: the text is shown as it is.
   }
-  return new Failure(response.status, text.slice(0, 500) || `${response.status} ${response.statusText}`, trace);
+  return new Failure(response.status, text.slice(0, 500) || `${response.status} ${response.statusText}`, requestId);
 }
 
-/** Headers that every request carries. */
-export function identified(headers: Record<string, string> = {}): Record<string, string> {
-  const held = key();
-  return held ? { ...headers, "x-api-key": held } : headers;
+/** The headers of a request, with the API key if there is one. */
+export function withApiKey(headers: Record<string, string> = {}): Record<string, string> {
+  const stored = key();
+  return stored ? { ...headers, "x-api-key": stored } : headers;
 }
 
-const told: Middleware = {
+const middleware: Middleware = {
   onRequest({ request }) {
-    for (const [name, value] of Object.entries(identified())) request.headers.set(name, value);
+    for (const [name, value] of Object.entries(withApiKey())) request.headers.set(name, value);
     return request;
   },
   async onResponse({ response }) {
@@ -65,10 +70,10 @@ const told: Middleware = {
 };
 
 export const api = createClient<paths>({ baseUrl: location.origin, fetch: reach });
-api.use(told);
+api.use(middleware);
 
-/** The body of an answer that went well. */
+/** The body of a successful response. */
 export function body<T>({ data }: { data?: T }): NonNullable<T> {
-  if (data === undefined || data === null) throw new Failure(0, "the server answered with nothing");
+  if (data === undefined || data === null) throw new Failure(0, "the server sent an empty response");
   return data;
 }

@@ -1,130 +1,135 @@
-// Follows server-sent events over lost connections: whoever comes back says which event was the last, and gets the rest.
-// A browser has six connections for all its tabs, so a tab that nobody looks at leaves its own to the others.
+// Reads a server-sent event stream and survives lost connections: after a reconnect it sends the number of the last event
+// it has, and the server continues after it. A browser allows six connections per server for all tabs together, so a
+// hidden tab gives up its connection.
 
 import { createParser } from "eventsource-parser";
-import { Failure, failure, identified, reach, refused } from "./client";
+import { Failure, failure, reach, refused, withApiKey } from "./client";
 
-/** Something that the server tells, with its number. */
-export type Told = { readonly id: number; readonly name: string; readonly data: unknown };
+/** What every event of a stream has. `TurnEvent` and `LoadEvent` are unions over `type`. */
+export type StreamEvent = { readonly type: string; readonly seq: number };
 
-const PATIENCE = [300, 600, 1200, 2500, 5000];
+/** Delays between attempts to reconnect, in milliseconds. */
+const BACKOFF = [300, 600, 1200, 2500, 5000];
 
-export type Following = {
+export type StreamOptions<E extends StreamEvent> = {
   readonly address: string;
-  readonly hear: (told: Told) => void;
-  /** Whether the connection stands. */
-  readonly connected?: (is: boolean) => void;
-  /** Whether an event is the last one. */
-  readonly ends: (told: Told) => boolean;
+  readonly onEvent: (event: E) => void;
+  /** Called with whether the stream is connected. */
+  readonly onConnection?: (connected: boolean) => void;
   readonly signal: AbortSignal;
 };
 
-/** Follows until the last event. Fails only where coming back would not help. */
-export async function follow({ address, hear, connected, ends, signal }: Following): Promise<void> {
+/** Follows a stream until its event `ended`. Fails only if reconnecting would not help. */
+export async function follow<E extends StreamEvent>(options: StreamOptions<E>): Promise<void> {
+  const { address, onEvent, onConnection, signal } = options;
   let last = 0;
   let ended = false;
-  let tries = 0;
+  let attempts = 0;
   while (!ended && !signal.aborted) {
-    await inSight(signal);
-    const unseen = outOfSight();
+    await untilVisible(signal);
+    const hidden = hiddenSignal();
     try {
-      const headers = identified({ accept: "text/event-stream", "last-event-id": String(last) });
-      const response = await reach(address, { headers, signal: AbortSignal.any([signal, unseen.signal]) });
+      const headers = withApiKey({ accept: "text/event-stream", "last-event-id": String(last) });
+      const response = await reach(address, { headers, signal: AbortSignal.any([signal, hidden.signal]) });
       if (!response.ok) throw await failure(response);
-      connected?.(true);
-      await read(response, (told) => {
-        if (told.id <= last) return;
-        tries = 0;
-        last = told.id;
-        hear(told);
-        ended ||= ends(told);
+      onConnection?.(true);
+      await read<E>(response, (event) => {
+        if (event.seq <= last) return;
+        attempts = 0;
+        last = event.seq;
+        onEvent(event);
+        ended ||= event.type === "ended";
       });
     } catch (error) {
       if (signal.aborted) return;
-      // A server that is not there, or not ready, may come back; what it refuses it refuses again.
+      // A server that is down or not ready may come back; a refusal is final.
       if (refused(error)) throw error;
     } finally {
-      unseen.done();
+      hidden.dispose();
     }
     if (ended || signal.aborted) return;
-    if (unseen.signal.aborted) continue;
-    connected?.(false);
-    await pause(PATIENCE[Math.min(tries++, PATIENCE.length - 1)] ?? 5000, signal);
+    if (hidden.signal.aborted) continue;
+    onConnection?.(false);
+    await pause(BACKOFF[Math.min(attempts++, BACKOFF.length - 1)] ?? 5000, signal);
   }
 }
 
-/** The server beats every five seconds; after so long without a sign the connection is dead. */
+/** The server sends a heartbeat every five seconds; after this long without data the connection is considered dead. */
 const SILENCE = 20_000;
 
-async function read(response: Response, hear: (told: Told) => void): Promise<void> {
+async function read<E extends StreamEvent>(response: Response, onEvent: (event: E) => void): Promise<void> {
   if (!response.body) return;
-  let refused: Failure | undefined;
+  let error: Failure | undefined;
   const parser = createParser({
-    onEvent({ id, event, data }) {
-      if (!event) return;
-      const told = JSON.parse(data);
-      // What cannot be told has no number: it was dropped, and will not come back.
-      if (event === "error" && !id) refused = new Failure(410, String(told.message ?? data));
-      else hear({ id: Number(id ?? 0), name: event, data: told });
+    onEvent({ id, event: type, data }) {
+      if (!type) return;
+      // Only the report that the stream itself failed has no id. The events are gone, so this is final.
+      if (type === "error" && !id) error = streamFailure(data);
+      else onEvent(JSON.parse(data) as E);
     },
   });
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   for (;;) {
-    const { done, value } = await heard(reader);
+    const { done, value } = await nextChunk(reader);
     if (done) return;
     parser.feed(value);
-    if (refused) throw refused;
+    if (error) throw error;
   }
 }
 
-/** The next piece, unless nothing comes for too long. */
-async function heard(reader: ReadableStreamDefaultReader<string>) {
+function streamFailure(data: string): Failure {
+  const { message } = JSON.parse(data) as { message?: string };
+  return new Failure(410, message ?? data);
+}
+
+/** The next chunk; fails if none arrives in time. */
+async function nextChunk(reader: ReadableStreamDefaultReader<string>) {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
+  const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      reject(new TypeError("nothing came"));
+      reject(new TypeError("the stream timed out"));
       void reader.cancel();
     }, SILENCE);
   });
   try {
-    return await Promise.race([reader.read(), late]);
+    return await Promise.race([reader.read(), timeout]);
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** So long a tab may be out of sight before it leaves its connection. */
-const OUT_OF_SIGHT = 5_000;
+/** How long a tab may be hidden before it gives up its connection. */
+const HIDDEN_FOR = 5_000;
 
-/** Waits until the tab is looked at. */
-function inSight(signal: AbortSignal): Promise<void> {
+/** Waits until the tab is visible. */
+function untilVisible(signal: AbortSignal): Promise<void> {
   if (!document.hidden) return Promise.resolve();
   return new Promise((resolve) => {
-    const look = () => {
+    const check = () => {
       if (document.hidden && !signal.aborted) return;
-      document.removeEventListener("visibilitychange", look);
-      signal.removeEventListener("abort", look);
+      document.removeEventListener("visibilitychange", check);
+      signal.removeEventListener("abort", check);
       resolve();
     };
-    document.addEventListener("visibilitychange", look);
-    signal.addEventListener("abort", look);
+    document.addEventListener("visibilitychange", check);
+    signal.addEventListener("abort", check);
   });
 }
 
-/** A signal that comes when the tab has been out of sight for a while. */
-function outOfSight() {
-  const left = new AbortController();
+/** A signal that aborts once the tab has been hidden for a while. */
+function hiddenSignal() {
+  const controller = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const look = () => {
+  const check = () => {
     clearTimeout(timer);
-    if (document.hidden) timer = setTimeout(() => left.abort(), OUT_OF_SIGHT);
+    if (document.hidden) timer = setTimeout(() => controller.abort(), HIDDEN_FOR);
   };
-  document.addEventListener("visibilitychange", look);
-  const done = () => {
+  document.addEventListener("visibilitychange", check);
+  const dispose = () => {
     clearTimeout(timer);
-    document.removeEventListener("visibilitychange", look);
+    document.removeEventListener("visibilitychange", check);
   };
-  return { signal: left.signal, done };
+  return { signal: controller.signal, dispose };
 }
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

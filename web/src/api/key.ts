@@ -1,40 +1,40 @@
-// The key that a server with keys wants. It stays in this browser.
+// The API key, if the server requires one. It is stored in this browser only.
 
 import { useSyncExternalStore } from "react";
 
-const PLACE = "ibid.key";
+const STORAGE_KEY = "ibid.key";
 const listeners = new Set<() => void>();
-/** How often one was wanted. */
-let wanted = 0;
+/** How often a key was requested. */
+let requests = 0;
 
-function tell() {
+function notify() {
   for (const listener of listeners) listener();
 }
 
 export function key(): string | null {
-  return localStorage.getItem(PLACE);
+  return localStorage.getItem(STORAGE_KEY);
 }
 
-/** Keeps a key, or forgets it. */
-export function keep(text: string | null) {
-  if (text) localStorage.setItem(PLACE, text);
-  else localStorage.removeItem(PLACE);
-  tell();
+/** Stores a key, or removes it. */
+export function storeKey(text: string | null) {
+  if (text) localStorage.setItem(STORAGE_KEY, text);
+  else localStorage.removeItem(STORAGE_KEY);
+  notify();
 }
 
-/** The server wants a key, or another one. */
-export function keyIsWanted() {
-  wanted += 1;
-  tell();
+/** Asks the user for a key, or for another one. */
+export function requestKey() {
+  requests += 1;
+  notify();
 }
 
-/** How often the server wanted a key. */
-export function useKeyIsWanted(): number {
+/** How often a key was requested. */
+export function useKeyRequests(): number {
   return useSyncExternalStore(
     (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    () => wanted,
+    () => requests,
   );
 }

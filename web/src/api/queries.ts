@@ -1,9 +1,9 @@
-// What is asked of the server, and under which name it is remembered.
+// Queries, and the keys under which their results are cached.
 
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { api, body, refused } from "./client";
 
-/** What is known of one document has its name in the second place. */
+/** Keys about one document have its ID in second position. */
 export const names = {
   assistants: ["assistants"] as const,
   graph: (assistant: string) => ["graph", assistant] as const,
@@ -38,8 +38,8 @@ export function useGraph(assistant: string | undefined) {
 }
 
 const THREADS = 50;
-const AGAIN = 3_000;
-const LISTED = ["thread_id", "title", "updated_at", "status", "metadata", "message_count"];
+const POLL_INTERVAL = 3_000;
+const LISTED_FIELDS = ["thread_id", "title", "updated_at", "status", "metadata", "message_count"];
 
 export function useThreads(title: string) {
   return useInfiniteQuery({
@@ -47,15 +47,17 @@ export function useThreads(title: string) {
     queryFn: async ({ pageParam }) =>
       body(
         await api.POST("/threads/search", {
-          body: { title: title || undefined, limit: THREADS, offset: pageParam, select: LISTED },
+          body: { title: title || undefined, limit: THREADS, offset: pageParam, select: LISTED_FIELDS },
         }),
       ),
     initialPageParam: 0,
     getNextPageParam: (last, pages) => (last.length < THREADS ? undefined : pages.length * THREADS),
     placeholderData: keepPreviousData,
-    // Those that nobody looks at end too.
+    // Busy conversations are polled, since only the open one is streamed.
     refetchInterval: ({ state }) =>
-      !refused(state.error) && state.data?.pages.flat().some(({ status }) => status === "busy") ? AGAIN : false,
+      !refused(state.error) && state.data?.pages.flat().some(({ status }) => status === "busy")
+        ? POLL_INTERVAL
+        : false,
   });
 }
 
@@ -80,7 +82,7 @@ export function useRuns(thread: string | undefined) {
   });
 }
 
-/** Where a conversation stood after a step of a turn; 0 is before the first. */
+/** The state of a thread after a step of a run; 0 is before the first step. */
 export function stateAfter(thread: string, run: string, step: number) {
   const checkpoint = `${run}:${String(step).padStart(6, "0")}`;
   return {
@@ -91,15 +93,15 @@ export function stateAfter(thread: string, run: string, step: number) {
   };
 }
 
-/** The conversations that were forked from one, and that one. */
+/** A conversation and its forks. */
 export function useFamily(family: string | undefined) {
   return useQuery({
     queryKey: names.family(family ?? ""),
     queryFn: async () => {
       const [own, forks] = await Promise.all([
-        api.POST("/threads/search", { body: { ids: [family ?? ""], select: LISTED } }),
+        api.POST("/threads/search", { body: { ids: [family ?? ""], select: LISTED_FIELDS } }),
         api.POST("/threads/search", {
-          body: { metadata: { family }, limit: 200, sort_by: "created_at", sort_order: "asc", select: LISTED },
+          body: { metadata: { family }, limit: 200, sort_by: "created_at", sort_order: "asc", select: LISTED_FIELDS },
         }),
       ]);
       return [...body(own), ...body(forks)];
@@ -150,12 +152,12 @@ export function usePageText(document: string, page: number) {
   });
 }
 
-/** How the server is; looked at again and again only where that is what one looks at. */
-export function useStatus({ again = false } = {}) {
+/** The status of the server; `poll` refreshes it regularly. */
+export function useStatus({ poll = false } = {}) {
   return useQuery({
     queryKey: names.status,
     queryFn: async () => body(await api.GET("/status")),
-    refetchInterval: again ? 30_000 : false,
+    refetchInterval: poll ? 30_000 : false,
     staleTime: 30_000,
   });
 }

@@ -1076,7 +1076,7 @@ export interface paths {
         get: {
             parameters: {
                 query?: {
-                    /** @description what of the run is told, as when it was begun */
+                    /** @description what of the run is to_wire, as when it was begun */
                     stream_mode?: string;
                     /** @description langgraph, or ibid for events in our own words */
                     format?: string;
@@ -1484,7 +1484,7 @@ export interface paths {
         get: {
             parameters: {
                 query?: {
-                    /** @description what of the run is told, as when it was begun */
+                    /** @description what of the run is to_wire, as when it was begun */
                     stream_mode?: string;
                 };
                 header?: never;
@@ -1705,7 +1705,10 @@ export interface paths {
         /** Follow how a document is loaded */
         get: {
             parameters: {
-                query?: never;
+                query?: {
+                    /** @description which load; the last one unless said otherwise */
+                    run?: string;
+                };
                 header?: never;
                 path: {
                     document: string;
@@ -1746,7 +1749,10 @@ export interface paths {
         /** Stop loading a document */
         post: {
             parameters: {
-                query?: never;
+                query?: {
+                    /** @description which load; every one unless said otherwise */
+                    run?: string;
+                };
                 header?: never;
                 path: {
                     document: string;
@@ -2496,8 +2502,8 @@ export interface components {
              */
             position: number;
             name?: string | null;
-            /** @description What an answer rests on; empty for what people say. */
-            additional_kwargs?: components["schemas"]["Basis"] | null;
+            /** @description The metadata of an answer; empty for what people say. */
+            additional_kwargs?: components["schemas"]["AnswerMetadata"] | null;
             response_metadata: {
                 [key: string]: unknown;
             };
@@ -2505,32 +2511,44 @@ export interface components {
             invalid_tool_calls?: unknown[] | null;
             usage_metadata?: unknown;
         };
-        /** @description What an answer rests on. */
-        Basis: {
-            /** @description The form that it was asked for in. */
-            format: components["schemas"]["Format"];
-            /** @description The answer in fields, if the form has fields. */
+        /** @description What an answer carries besides its text. It is stored with the message, field by field beside the text. */
+        AnswerMetadata: {
+            /** @description Whether the turn was stopped before the answer was complete. Then it is not checked, and has sources only. */
+            partial?: boolean;
+            /** @description The format that it was asked for in. */
+            format?: string;
+            /** @description The answer in fields, if the format has fields. */
             structured?: unknown;
             /** @description What it cites. */
-            citations: components["schemas"]["Citation"][];
+            citations?: components["schemas"]["Citation"][];
             /** @description What the guard found. */
-            warnings: components["schemas"]["Warning"][];
+            warnings?: components["schemas"]["Warning"][];
             /** @description What it could cite. */
             sources: components["schemas"]["Source"][];
-            /** @description What was looked for. */
-            searched: string[];
+            /** @description What was searched for. */
+            searched?: string[];
             /** @description Whether the documents did not hold it. */
-            unanswered: boolean;
+            unanswered?: boolean;
             /** @description Whether it was withheld. */
-            withheld: boolean;
+            withheld?: boolean;
             /** @description Where the router sent the turn. */
-            route?: components["schemas"]["Route"] | null;
+            route?: {
+                /** @description What the person wants; none while a model has yet to classify the message. */
+                intent?: components["schemas"]["Intent"] | null;
+                /** @description What decided it. */
+                by: components["schemas"]["RoutedBy"];
+                /**
+                 * @description The documents that the message names.
+                 * @default []
+                 */
+                documents?: components["schemas"]["DocumentName"][];
+            } | null;
             /** @description The plan that was followed. */
-            plan: components["schemas"]["PlanStep"][];
-            /** @description What the models of the turn took. */
-            usage: components["schemas"]["Usage"];
+            plan?: components["schemas"]["PlanStep"][];
+            /** @description What the models of the turn used. */
+            usage?: components["schemas"]["Usage"];
         };
-        /** @description A citation as it is handed out. */
+        /** @description A citation, looked up on the page that it names. */
         Citation: {
             /**
              * Format: uint32
@@ -2548,29 +2566,29 @@ export interface components {
              * @description The page; none for what a tool gave back.
              */
             page?: number | null;
-            /** @description The words that bear the answer out, as the source has them; what was quoted if they were not found. */
+            /** @description The words that support the answer, as the source has them; what was quoted if they were not found. */
             snippet: string;
             /** @description Whether the quotation was found. */
-            found: components["schemas"]["Found"];
+            found: components["schemas"]["QuoteMatch"];
             /** @description Where the words stand on the page: left, top, right, bottom, in points. */
             boxes: number[][];
-            /** @description The version of the document: the SHA-256 of its content. */
+            /** @description The SHA-256 of the document's content. */
             version: string;
         };
         /** @description How a quotation was found. */
-        Found: "exact" | "fuzzy" | "not_found" | "unquoted";
+        QuoteMatch: "exact" | "fuzzy" | "not_found" | "unquoted";
         /** @description Something that the guard found. */
         Warning: {
             /** @description What kind of thing. */
             kind: components["schemas"]["WarningKind"];
-            /** @description In words. */
+            /** @description In words, in the language of whoever asks. */
             text: string;
             /** @description The words of the answer that it is about, if it is about some. */
             about?: string | null;
         };
         /** @description Kinds of warnings. */
         WarningKind: "unknown_source" | "wrong_page" | "quote_not_found" | "value_not_found" | "nothing_cited" | "not_from_documents" | "cut_off";
-        /** @description A source as it is listed, without its text. */
+        /** @description A source of an answer, without its text. */
         Source: {
             /**
              * Format: uint32
@@ -2596,22 +2614,10 @@ export interface components {
              */
             score?: number | null;
         };
-        /** @description Where the router sends a turn, and why. */
-        Route: {
-            /** @description What is wanted; none if a model must say. */
-            intent?: components["schemas"]["Wanted"] | null;
-            /** @description What told it. */
-            by: components["schemas"]["Tier"];
-            /**
-             * @description The documents that are named.
-             * @default []
-             */
-            documents?: components["schemas"]["DocumentName"][];
-        };
         /** @description What a person wants. */
-        Wanted: "chat" | "direct_rag" | "specific_doc_rag";
-        /** @description What told the router what is wanted. */
-        Tier: "mode" | "mention" | "smalltalk" | "distance" | "model";
+        Intent: "chat" | "direct_rag" | "specific_doc_rag";
+        /** @description What decided the intent. */
+        RoutedBy: "mode" | "mention" | "smalltalk" | "distance" | "model";
         /** @description A document by its names, as a person may call it. */
         DocumentName: {
             /** @description Which document. */
@@ -2951,7 +2957,7 @@ export interface components {
              */
             changed: number;
             /** @description Its pages. */
-            pages: components["schemas"]["Tally"];
+            pages: components["schemas"]["PageCounts"];
         };
         /** @description How long chunks are. */
         ChunkSize: {
@@ -2966,10 +2972,10 @@ export interface components {
              */
             overlap: number;
         };
-        /** @description Where a document stands. */
+        /** @description Where a document stands, in a word. */
         DocumentStatus: "loading" | "ready" | "empty" | "failed" | "duplicate";
-        /** @description How many pages a document has, and how they were read. It is read from the records of the pages. */
-        Tally: {
+        /** @description How many pages a document has, and how they were read. It is read from the records of the pages, or as it is sent. */
+        PageCounts: {
             /**
              * Format: uint32
              * @description How many pages.
@@ -3038,6 +3044,18 @@ export interface components {
              * @default []
              */
             labels?: string[];
+            /** @description Where a file comes from, as it is shown: its name unless said otherwise. */
+            source?: string | null;
+            /**
+             * Format: uint
+             * @description The most characters of a chunk.
+             */
+            chunk_characters?: number | null;
+            /**
+             * Format: uint
+             * @description How many characters two neighbouring chunks share.
+             */
+            chunk_overlap?: number | null;
         };
         /** @description What is said of documents that come in. */
         DocumentFetch: {
@@ -3060,8 +3078,20 @@ export interface components {
              * @default []
              */
             labels?: string[];
+            /** @description Where a file comes from, as it is shown: its name unless said otherwise. */
+            source?: string | null;
+            /**
+             * Format: uint
+             * @description The most characters of a chunk.
+             */
+            chunk_characters?: number | null;
+            /**
+             * Format: uint
+             * @description How many characters two neighbouring chunks share.
+             */
+            chunk_overlap?: number | null;
         };
-        /** @description A document and what is known of it, with a record of each page, or only their [`Tally`]. */
+        /** @description A document and what is known of it, with a record of each page, or only their [`PageCounts`]. */
         Document: {
             /** @description Its name. */
             id: string;
@@ -3188,7 +3218,7 @@ export interface components {
             /** @description What it says. */
             text: string;
             /** @description Where on the page it stands. */
-            places: components["schemas"]["Place"][];
+            places: components["schemas"]["BoundingBox"][];
             /**
              * Format: float
              * @description How well it fits the question; greater is better. Only scores of one answer compare.
@@ -3196,7 +3226,7 @@ export interface components {
             score: number;
         };
         /** @description A part of a page, in points from its upper left corner, and the part of a text that stands there. */
-        Place: {
+        BoundingBox: {
             /** @description Left, top, right, bottom. */
             sides: number[];
             /**
@@ -3275,7 +3305,7 @@ export interface components {
             name: string;
             finding: components["schemas"]["Finding"];
         };
-        /** @description What came of looking at a part. */
+        /** @description What came of a check. */
         Finding: {
             /** @constant */
             state: "fine";
@@ -3318,6 +3348,328 @@ export interface components {
              */
             output_price?: number | null;
         };
+        /** @description One search that a turn makes. */
+        SearchRequest: {
+            /** @description What is searched for, in several phrasings. */
+            phrasings: string[];
+            /** @description Only in this document. */
+            document?: string | null;
+        };
+        /** @description Where a run stands. */
+        RunStatus: "queued" | "running" | "waiting" | "done" | "stopped" | "failed" | "rolled_back";
+        /** @description What loading came to. */
+        LoadSummary: {
+            /** @description The document. */
+            document: string;
+            /** @description Its file name or URL. */
+            source: string;
+            /** @description How it ended. */
+            outcome: components["schemas"]["LoadOutcome"];
+            /**
+             * Format: uint32
+             * @description How many pages it has.
+             */
+            pages: number;
+            /**
+             * Format: uint32
+             * @description How many of them are left out of the search.
+             */
+            skipped: number;
+            /**
+             * Format: uint32
+             * @description How many tables it has.
+             */
+            tables: number;
+            /**
+             * Format: uint32
+             * @description How many chunks it has.
+             */
+            chunks: number;
+            /**
+             * Format: uint64
+             * @description How long it took, in milliseconds.
+             */
+            milliseconds: number;
+        };
+        /** @description How loading ended. */
+        LoadOutcome: "loaded" | "unchanged" | {
+            duplicate: {
+                /** @description The source of that document. */
+                of: string;
+            };
+        } | "empty" | {
+            failed: {
+                /** @description Why. */
+                why: string;
+            };
+        } | "stopped";
+        /** @description An event of a run, with its number. */
+        TurnEvent: {
+            /** @description Which run. */
+            run: string;
+            /**
+             * Format: uint64
+             * @description Its number in the run, from 1, without gaps.
+             */
+            seq: number;
+            /**
+             * Format: uint32
+             * @description Number of the step, from 1; 0 for the run itself.
+             */
+            step: number;
+            /**
+             * Format: uint32
+             * @description Which attempt at the step, from 1; 0 for the run itself. A higher attempt voids what the earlier one told.
+             */
+            attempt: number;
+        } & ({
+            /** @constant */
+            type: "step_started";
+            /** @description Path of the node. */
+            node: string;
+        } | {
+            /** @constant */
+            type: "step_finished";
+            /**
+             * Format: uint64
+             * @description How long it took.
+             */
+            milliseconds: number;
+        } | {
+            /** @constant */
+            type: "step_retrying";
+            /** @description Why it failed. */
+            error: string;
+            /**
+             * Format: uint64
+             * @description How long the next attempt waits.
+             */
+            after_ms: number;
+        } | {
+            /** @constant */
+            type: "status";
+            /** @description The words. */
+            text: string;
+        } | {
+            /** @constant */
+            type: "token";
+            /** @description The piece. */
+            text: string;
+        } | {
+            /** @constant */
+            type: "draft_withdrawn";
+            /**
+             * @description Why.
+             * @default
+             */
+            reason?: string;
+        } | {
+            /** @constant */
+            type: "question";
+            /** @description The question. */
+            text: string;
+            /** @description The searches that it becomes. */
+            searches?: components["schemas"]["SearchRequest"][] | null;
+        } | {
+            /** @constant */
+            type: "routed";
+            /** @description What the person wants; none while a model has yet to classify the message. */
+            intent?: components["schemas"]["Intent"] | null;
+            /** @description What decided it. */
+            by: components["schemas"]["RoutedBy"];
+            /**
+             * @description The documents that the message names.
+             * @default []
+             */
+            documents?: components["schemas"]["DocumentName"][];
+        } | {
+            /** @constant */
+            type: "plan";
+            /** @description Its steps. */
+            steps: components["schemas"]["PlanStep"][];
+        } | {
+            /** @constant */
+            type: "tool_call_started";
+            /** @description By which the result is matched with it. */
+            id: string;
+            /** @description Which tool. */
+            name: string;
+            /** @description With what. */
+            arguments: unknown;
+        } | {
+            /** @constant */
+            type: "tool_call_finished";
+            /** @description Which call. */
+            id: string;
+            /** @description Which tool. */
+            name: string;
+            /**
+             * Format: uint
+             * @description How many sources it gave.
+             */
+            sources?: number | null;
+            /** @description What it gave, for whoever shows it. */
+            data?: unknown;
+            /** @description Why it failed. */
+            error?: string | null;
+        } | {
+            /** @constant */
+            type: "sources";
+            /** @description The sources of the turn so far. */
+            sources: components["schemas"]["Source"][];
+        } | {
+            /** @constant */
+            type: "searched";
+            /** @description The queries. */
+            queries: string[];
+        } | {
+            /** @constant */
+            type: "citations";
+            /** @description The citations. */
+            citations: components["schemas"]["Citation"][];
+        } | {
+            /** @constant */
+            type: "warnings";
+            /** @description The warnings. */
+            warnings: components["schemas"]["Warning"][];
+        } | {
+            /** @constant */
+            type: "model_usage";
+            /** @description Which model, by its name in the configuration. */
+            model: string;
+            /** @description How many tokens. */
+            usage: components["schemas"]["Usage"];
+        } | {
+            /** @constant */
+            type: "interrupted";
+            /** @description What is asked. */
+            value: unknown;
+        } | {
+            /** @constant */
+            type: "resumed";
+        } | {
+            /** @constant */
+            type: "recovered";
+        } | {
+            /** @constant */
+            type: "restarted";
+            /** @description What did not fit. */
+            reason: string;
+        } | {
+            /** @constant */
+            type: "custom";
+            /** @description Its name. */
+            name: string;
+            /** @description Its content. */
+            value: unknown;
+        } | {
+            /** @constant */
+            type: "ended";
+            /** @description How it ended. */
+            status: components["schemas"]["RunStatus"];
+            /** @description What went wrong, if something did. */
+            error?: string | null;
+            /** @description The answer with its metadata, if there is one. */
+            message?: unknown;
+        });
+        /** @description An event of a run, with its number. */
+        LoadEvent: {
+            /** @description Which run. */
+            run: string;
+            /**
+             * Format: uint64
+             * @description Its number in the run, from 1, without gaps.
+             */
+            seq: number;
+            /**
+             * Format: uint32
+             * @description Number of the step, from 1; 0 for the run itself.
+             */
+            step: number;
+            /**
+             * Format: uint32
+             * @description Which attempt at the step, from 1; 0 for the run itself. A higher attempt voids what the earlier one told.
+             */
+            attempt: number;
+        } & ({
+            /** @constant */
+            type: "step_started";
+            /** @description Path of the node. */
+            node: string;
+        } | {
+            /** @constant */
+            type: "step_finished";
+            /**
+             * Format: uint64
+             * @description How long it took.
+             */
+            milliseconds: number;
+        } | {
+            /** @constant */
+            type: "step_retrying";
+            /** @description Why it failed. */
+            error: string;
+            /**
+             * Format: uint64
+             * @description How long the next attempt waits.
+             */
+            after_ms: number;
+        } | {
+            /** @constant */
+            type: "status";
+            /** @description The words. */
+            text: string;
+        } | {
+            /** @constant */
+            type: "page_read";
+            /**
+             * Format: uint32
+             * @description Its number, from 1.
+             */
+            page: number;
+            /**
+             * Format: uint32
+             * @description How many the document has.
+             */
+            pages: number;
+            /** @description How it was read: text, table, scanned, empty or garbled. */
+            kind: string;
+        } | {
+            /** @constant */
+            type: "chunks_embedded";
+            /**
+             * Format: uint32
+             * @description How many so far.
+             */
+            chunks: number;
+            /**
+             * Format: uint32
+             * @description How many there are.
+             */
+            of: number;
+        } | {
+            /** @constant */
+            type: "recovered";
+        } | {
+            /** @constant */
+            type: "restarted";
+            /** @description What did not fit. */
+            reason: string;
+        } | {
+            /** @constant */
+            type: "ended";
+            /** @description How it ended. */
+            status: components["schemas"]["RunStatus"];
+            /** @description What went wrong, if something did. */
+            error?: string | null;
+            /** @description What came of it. */
+            summary?: components["schemas"]["LoadSummary"] | null;
+        } | {
+            /** @constant */
+            type: "other";
+            /** @description Its name. */
+            name: string;
+        });
         Problem: {
             type?: string;
             title?: string;
@@ -3354,15 +3706,14 @@ export type GraphEdge = components['schemas']['GraphEdge'];
 export type Thread = components['schemas']['Thread'];
 export type ThreadValues = components['schemas']['ThreadValues'];
 export type Message = components['schemas']['Message'];
-export type Basis = components['schemas']['Basis'];
+export type AnswerMetadata = components['schemas']['AnswerMetadata'];
 export type Citation = components['schemas']['Citation'];
-export type Found = components['schemas']['Found'];
+export type QuoteMatch = components['schemas']['QuoteMatch'];
 export type Warning = components['schemas']['Warning'];
 export type WarningKind = components['schemas']['WarningKind'];
 export type Source = components['schemas']['Source'];
-export type Route = components['schemas']['Route'];
-export type Wanted = components['schemas']['Wanted'];
-export type Tier = components['schemas']['Tier'];
+export type Intent = components['schemas']['Intent'];
+export type RoutedBy = components['schemas']['RoutedBy'];
 export type DocumentName = components['schemas']['DocumentName'];
 export type PlanStep = components['schemas']['PlanStep'];
 export type Usage = components['schemas']['Usage'];
@@ -3391,7 +3742,7 @@ export type Documents = components['schemas']['Documents'];
 export type DocumentListed = components['schemas']['DocumentListed'];
 export type ChunkSize = components['schemas']['ChunkSize'];
 export type DocumentStatus = components['schemas']['DocumentStatus'];
-export type Tally = components['schemas']['Tally'];
+export type PageCounts = components['schemas']['PageCounts'];
 export type DocumentFigures = components['schemas']['DocumentFigures'];
 export type DocumentsTaken = components['schemas']['DocumentsTaken'];
 export type DocumentTaken = components['schemas']['DocumentTaken'];
@@ -3401,13 +3752,19 @@ export type Document = components['schemas']['Document'];
 export type PageRecord = components['schemas']['PageRecord'];
 export type PageText = components['schemas']['PageText'];
 export type Passage = components['schemas']['Passage'];
-export type Place = components['schemas']['Place'];
+export type BoundingBox = components['schemas']['BoundingBox'];
 export type SearchFound = components['schemas']['SearchFound'];
 export type Search = components['schemas']['Search'];
 export type Status = components['schemas']['Status'];
 export type Examined = components['schemas']['Examined'];
 export type Finding = components['schemas']['Finding'];
 export type Model = components['schemas']['Model'];
+export type SearchRequest = components['schemas']['SearchRequest'];
+export type RunStatus = components['schemas']['RunStatus'];
+export type LoadSummary = components['schemas']['LoadSummary'];
+export type LoadOutcome = components['schemas']['LoadOutcome'];
+export type TurnEvent = components['schemas']['TurnEvent'];
+export type LoadEvent = components['schemas']['LoadEvent'];
 export type Problem = components['schemas']['Problem'];
 export type ResponseProblem = components['responses']['Problem'];
 export type $defs = Record<string, never>;

@@ -1,8 +1,8 @@
-// An answer, or a turn on its way to one: what it does, what it says, what that rests on, and what can be done with it.
+// An answer, or a turn that is still running: progress, text, warnings, sources and actions.
 
 import { ActionBarPrimitive, MessagePrimitive } from "@assistant-ui/react";
 import { useEffect, useRef } from "react";
-import type { Basis, Warning } from "../api/schema";
+import type { AnswerMetadata, Warning } from "../api/schema";
 import { CopyButton } from "../ui/copy";
 import { Icon } from "../ui/icons";
 import { useWords } from "../words";
@@ -13,30 +13,30 @@ import { useItem } from "./item";
 import { type Item, isWorking } from "./items";
 import { Plan, Progress } from "./progress";
 import { Prose } from "./prose";
-import { asks } from "./turn";
+import { isInterrupted } from "./turn";
 
-type Rests = Partial<Basis> & { readonly partial?: boolean };
+type Metadata = Partial<AnswerMetadata>;
 
 export function Answer() {
   const words = useWords();
   const item = useItem();
   const { show, open } = useConversation();
-  const basis = basisOf(item);
-  const asked = item.kind === "turn" && asks(item.followed?.turn);
+  const metadata = metadataOf(item);
+  const interrupted = item.kind === "turn" && isInterrupted(item.followed?.turn);
   const running = isWorking(item);
   const run = item.kind === "question" ? undefined : item.run;
-  useDetails(item, basis, open, show);
+  useDetails(item, metadata, open, show);
   return (
-    <MessagePrimitive.Root className="answer" aria-busy={running && !asked}>
+    <MessagePrimitive.Root className="answer" aria-busy={running && !interrupted}>
       <h2 className="hidden">{words.chat.answer}</h2>
       {item.kind === "turn" && item.followed && <Progress followed={item.followed} />}
       {item.kind === "turn" && !item.followed && !running && (
         <p className="notice">{item.error ?? words.chat.stopped}</p>
       )}
-      {basis.plan && basis.plan.length > 0 && item.kind === "answer" && <Plan steps={basis.plan} />}
-      {item.text && <Prose text={item.text} basis={basis} name={item.id} />}
-      <Remarks basis={basis} />
-      <Citations basis={basis} name={item.id} />
+      {metadata.plan && metadata.plan.length > 0 && item.kind === "answer" && <Plan steps={metadata.plan} />}
+      {item.text && <Prose text={item.text} metadata={metadata} name={item.id} />}
+      <Notices metadata={metadata} />
+      <Citations metadata={metadata} name={item.id} />
       {!running && (
         <div className="actions">
           <CopyButton text={item.text} />
@@ -48,69 +48,69 @@ export function Answer() {
             <Icon name="retry" />
           </ActionBarPrimitive.Reload>
           {run && <FeedbackButtons run={run} />}
-          {basis.structured !== undefined && (
+          {metadata.structured !== undefined && (
             <button type="button" className="button bare" onClick={() => show(`details:${item.id}`)}>
               <Icon name="documents" />
               {words.details.title}
             </button>
           )}
-          {run && <WayButton run={run} />}
+          {run && <TraceButton run={run} />}
         </div>
       )}
       {running && run && (
         <div className="actions">
-          <WayButton run={run} />
+          <TraceButton run={run} />
         </div>
       )}
     </MessagePrimitive.Root>
   );
 }
 
-function WayButton({ run }: { run: string }) {
+function TraceButton({ run }: { run: string }) {
   const words = useWords();
   const { show, open } = useConversation();
-  const is = open === `way:${run}`;
+  const pressed = open === `trace:${run}`;
   return (
     <button
       type="button"
       className="button bare"
-      aria-pressed={is}
-      onClick={() => show(is ? undefined : `way:${run}`)}
+      aria-pressed={pressed}
+      onClick={() => show(pressed ? undefined : `trace:${run}`)}
     >
-      <Icon name="way" />
-      {words.way.title}
+      <Icon name="trace" />
+      {words.trace.title}
     </button>
   );
 }
 
-function basisOf(item: Item): Rests {
-  if (item.kind === "answer") return item.basis;
+function metadataOf(item: Item): Metadata {
+  if (item.kind === "answer") return item.metadata;
   if (item.kind === "question" || !item.followed) return {};
   const { citations, warnings, sources } = item.followed.turn;
   return { citations: [...citations], warnings: [...warnings], sources: [...sources] };
 }
 
-/** What comes in fields is opened by itself, once, when it has just come. */
-function useDetails(item: Item, basis: Rests, open: string | undefined, show: (what: string) => void) {
-  const came = useRef(item.kind === "turn");
-  const { structured } = basis;
+/** Opens the details of a structured answer once, when it has just arrived. */
+function useDetails(item: Item, metadata: Metadata, open: string | undefined, show: (what: string) => void) {
+  const isNew = useRef(item.kind === "turn");
+  const { structured } = metadata;
   useEffect(() => {
-    if (item.kind !== "answer" || !came.current) return;
-    came.current = false;
+    if (item.kind !== "answer" || !isNew.current) return;
+    isNew.current = false;
     const wide = window.matchMedia("(min-width: 70rem)").matches;
     if (structured !== undefined && !open && wide) show(`details:${item.id}`);
   }, [item, structured, open, show]);
 }
 
-/** What must be known of an answer: that there is none, that it was withheld, and what the guard found. */
-function Remarks({ basis }: { basis: Rests }) {
+/** Notices about an answer: partial, withheld, unanswered, and the warnings of the guard. */
+function Notices({ metadata }: { metadata: Metadata }) {
   const words = useWords();
-  const { warnings = [], searched = [] } = basis;
+  const { warnings = [], searched = [] } = metadata;
   return (
     <>
-      {basis.partial && <p className="notice">{words.chat.partial}</p>}
-      {basis.withheld && <p className="notice bad">{words.chat.withheld}</p>}
-      {basis.unanswered && searched.length > 0 && (
+      {metadata.partial && <p className="notice">{words.chat.partial}</p>}
+      {metadata.withheld && <p className="notice bad">{words.chat.withheld}</p>}
+      {metadata.unanswered && searched.length > 0 && (
         <details className="searched small">
           <summary>{words.chat.searched(searched.length)}</summary>
           <ul>

@@ -1,4 +1,4 @@
-// A conversation: who answers and how, what was said, and beside it whatever was opened of an answer.
+// A conversation: the choice of assistant, the messages, the composer, and the side panel.
 
 import "./chat.css";
 import { AssistantRuntimeProvider, type ThreadMessageLike, useExternalStoreRuntime } from "@assistant-ui/react";
@@ -9,24 +9,24 @@ import type { Assistant, Thread } from "../api/schema";
 import { address, go } from "../route";
 import { useRefocus } from "../ui/focus";
 import { useMedia } from "../ui/media";
-import { attempt, tell } from "../ui/notices";
+import { attempt, showError } from "../ui/notices";
 import { IconButton, Problem, Waiting } from "../ui/parts";
 import { useTitle } from "../ui/title";
 import { useNumbers, useWords, type Words } from "../words";
-import { answer, ask, askInstead, familyOf, notes, stop, type Way } from "./asking";
 import { Composer } from "./composer";
 import { ConversationContext } from "./context";
-import { giveBack, useDraft } from "./draft";
+import { restoreDraft, useDraft } from "./draft";
 import { saveConversation } from "./export";
 import { type Followed, useTurn } from "./follow";
 import { type Item, items, withTurn } from "./items";
 import { Messages } from "./messages";
+import { useMessages } from "./messages-window";
 import { Panel } from "./panel";
-import { useSaid } from "./said";
+import { ask, askInstead, familyOf, reply, stop, type TurnOptions, threadMetadata } from "./requests";
 import { Welcome } from "./welcome";
 
-const LAST = "ibid.assistant";
-const NOBODY: readonly Thread[] = [];
+const LAST_ASSISTANT = "ibid.assistant";
+const NO_FAMILY: readonly Thread[] = [];
 
 export function Chat({ thread: id, query }: { thread?: string; query: URLSearchParams }) {
   const words = useWords();
@@ -34,7 +34,7 @@ export function Chat({ thread: id, query }: { thread?: string; query: URLSearchP
   const thread = useThread(id);
   const runs = useRuns(id);
   useTitle((id && thread.data?.title) || words.chat.title);
-  // What was read stays when reading it again fails.
+  // Data that is already loaded stays when refreshing it fails.
   for (const one of [assistants, thread, runs]) {
     if (one.error && !one.data) return <Centred error={one.error} again={() => one.refetch()} />;
   }
@@ -70,25 +70,25 @@ type ConversationProps = { thread?: Thread; runs: Runs; assistants: readonly Ass
 function Conversation({ thread, runs, assistants, open }: ConversationProps) {
   const words = useWords();
   const queries = useQueryClient();
-  // What lies under the panel cannot be reached.
+  // On a narrow screen the panel covers the conversation.
   const narrow = useMedia("(max-width: 70rem)");
   const [failure, setFailure] = useState<unknown>();
   const [pending, setPending] = useState<string>();
-  const [way, setWay] = useWay(thread, runs, assistants);
-  const assistant = assistants.find((known) => known.assistant_id === way.assistant);
+  const [options, setOptions] = useTurnOptions(thread, runs, assistants);
+  const assistant = assistants.find((known) => known.assistant_id === options.assistant);
   const id = thread?.thread_id;
-  const family = useFamily(thread && familyOf(thread)).data ?? NOBODY;
+  const family = useFamily(thread && familyOf(thread)).data ?? NO_FAMILY;
 
-  const { messages, before, more, all } = useSaid(thread);
-  const said = useMemo(() => items(messages, runs), [messages, runs]);
-  const last = said.at(-1);
+  const { messages, older, fetchOlder, fetchAll } = useMessages(thread);
+  const stored = useMemo(() => items(messages, runs), [messages, runs]);
+  const last = stored.at(-1);
   const working = last?.kind === "turn" ? last.run : undefined;
   const followed = useTurn(id, working);
   const status = followed?.turn.status;
   const running = status === "running" && !followed?.failure;
-  const asked = status === "asked";
+  const interrupted = status === "interrupted";
 
-  // When a turn is over, what is kept of it takes the place of what was told; when it asks, the list says so.
+  // When a turn ends or is interrupted, the stored state replaces the streamed one.
   useEffect(() => {
     if (!id || !status || status === "running") return;
     void queries.invalidateQueries({ queryKey: names.thread(id) });
@@ -97,27 +97,27 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
   }, [queries, id, status]);
 
   const shown = useMemo(() => {
-    const list = withTurn(said, followed);
-    const waits: Item[] = pending ? [{ kind: "question", id: "pending", text: pending, position: list.length }] : [];
-    return [...list, ...waits];
-  }, [said, followed, pending]);
+    const list = withTurn(stored, followed);
+    const unsent: Item[] = pending ? [{ kind: "question", id: "pending", text: pending, position: list.length }] : [];
+    return [...list, ...unsent];
+  }, [stored, followed, pending]);
 
-  const gone = useRef(false);
+  const unmounted = useRef(false);
   useEffect(() => {
-    gone.current = false;
+    unmounted.current = false;
     return () => {
-      gone.current = true;
+      unmounted.current = true;
     };
   }, []);
-  const trying = useCallback(async (text: string, doing: () => Promise<void>) => {
+  const submit = useCallback(async (text: string, request: () => Promise<void>) => {
     setFailure(undefined);
     setPending(text);
     try {
-      await doing();
+      await request();
       return true;
     } catch (error) {
-      // Whoever has gone elsewhere is told there.
-      if (gone.current) tell(error);
+      // After navigating away, the error is shown as a notice.
+      if (unmounted.current) showError(error);
       else setFailure(error);
       return false;
     } finally {
@@ -125,12 +125,12 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
     }
   }, []);
   const say = useCallback(
-    (text: string) => trying(text, () => ask(queries, thread, text, way)),
-    [queries, thread, way, trying],
+    (text: string) => submit(text, () => ask(queries, thread, text, options)),
+    [queries, thread, options, submit],
   );
-  /** Asks a question again, or another one in its place. */
+  /** Asks a question again, or another one instead of it, in a new version of the conversation. */
   const sayInstead = async (position: number, text: string) =>
-    thread ? trying("", () => askInstead(queries, thread, position, text, way)) : false;
+    thread ? submit("", () => askInstead(queries, thread, position, text, options)) : false;
 
   const runtime = useExternalStoreRuntime<Item>({
     messages: shown,
@@ -138,17 +138,17 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
     convertMessage: message,
     onNew: async (message) => {
       const text = textOf(message.content);
-      const said =
-        asked && id && working
-          ? await trying(text, () => answer(queries, id, working, way.assistant, text))
+      const sent =
+        interrupted && id && working
+          ? await submit(text, () => reply(queries, id, working, options.assistant, text))
           : await say(text);
-      // What could not be said is not lost.
-      if (!said) giveBack(runtime, id, text);
+      // A message that could not be sent returns to the composer.
+      if (!sent) restoreDraft(runtime, id, text);
     },
     onEdit: async (message) => {
       const edited = shown.find((item) => item.id === message.sourceId);
       const text = textOf(message.content);
-      if (edited && !(await sayInstead(edited.position, text))) giveBack(runtime, id, text);
+      if (edited && !(await sayInstead(edited.position, text))) restoreDraft(runtime, id, text);
     },
     onReload: async (parent) => {
       const question = shown.find((item) => item.id === parent);
@@ -168,9 +168,9 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
       show: (what: string | undefined) =>
         id && go(address(["chat", id], { open: what }), { replace: open !== undefined }),
       open,
-      say: asked ? undefined : say,
+      say: interrupted ? undefined : say,
     }),
-    [thread, family, id, open, asked, say],
+    [thread, family, id, open, interrupted, say],
   );
 
   return (
@@ -179,19 +179,19 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
         <div className={`chat ${open ? "with-panel" : ""}`}>
           <section className="talk" aria-label={words.chat.title} inert={open !== undefined && narrow}>
             <div className="talk-top">
-              <Choose assistants={assistants} way={way} onChange={setWay} />
+              <OptionPickers assistants={assistants} options={options} onChange={setOptions} />
               <span className="grow" />
               {thread && shown.length > 0 && (
                 <IconButton
                   icon="export"
                   label={words.chat.export}
                   onClick={() =>
-                    attempt(all().then((all) => saveConversation(thread.title, items(all, runs), words)))
+                    attempt(fetchAll().then((all) => saveConversation(thread.title, items(all, runs), words)))
                   }
                 />
               )}
             </div>
-            {before > 0 && <Older shown={messages.length} more={more} />}
+            {older > 0 && <Older shown={messages.length} fetchOlder={fetchOlder} />}
             {shown.length === 0 && assistant ? (
               <Welcome assistant={assistant} say={say} />
             ) : (
@@ -199,7 +199,7 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
             )}
             <div className="talk-bottom">
               <p className="hidden" role="status">
-                {followed && heard(followed, words)}
+                {followed && announcement(followed, words)}
               </p>
               {failure !== undefined && <Problem error={failure} />}
               {running && !followed?.connected && (
@@ -208,7 +208,7 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
                   {words.chat.reconnecting}
                 </p>
               )}
-              <Composer assistant={assistant} running={running} asked={asked} />
+              <Composer assistant={assistant} running={running} interrupted={interrupted} />
             </div>
           </section>
           {open && thread && <Panel open={open} thread={thread} items={shown} />}
@@ -218,7 +218,7 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
   );
 }
 
-/** The same for the same item, so that what was made of it once is used again. */
+/** Depends on the item only, so that the runtime can reuse converted messages. */
 function message(item: Item): ThreadMessageLike {
   return {
     id: item.id,
@@ -228,62 +228,70 @@ function message(item: Item): ThreadMessageLike {
   };
 }
 
-/** How a turn stands, for those who hear it. */
-function heard({ turn, failure }: Followed, words: Words): string {
+/** The status of a turn, for screen readers. */
+function announcement({ turn, failure }: Followed, words: Words): string {
   if (failure) return words.chat.failed;
-  const { working, asked, ready, stopped, failed } = words.chat;
-  return { running: working, asked, done: ready, stopped, rolled_back: stopped, failed }[turn.status];
+  const { working, interrupted, ready, stopped, failed } = words.chat;
+  return { running: working, interrupted, done: ready, stopped, rolled_back: stopped, failed }[turn.status];
 }
 
-/** That there is more than is shown. */
-function Older({ shown, more }: { shown: number; more: () => Promise<void> }) {
+/** Notice that older messages are not shown, with a button to fetch them. */
+function Older({ shown, fetchOlder }: { shown: number; fetchOlder: () => Promise<void> }) {
   const words = useWords();
   const numbers = useNumbers();
   useRefocus(".messages");
   return (
     <p className="notice older row">
       <span className="grow">{words.chat.onlyNewest(numbers.count(shown))}</span>
-      <button type="button" className="button" onClick={() => attempt(more())}>
+      <button type="button" className="button" onClick={() => attempt(fetchOlder())}>
         {words.chat.showOlder}
       </button>
     </p>
   );
 }
 
-/** Who answers, and how: as the conversation notes it, or as it was chosen last. */
-function useWay(thread: Thread | undefined, runs: Runs, assistants: readonly Assistant[]): [Way, (way: Way) => void] {
-  const first = (): Way => {
-    const noted = notes(thread);
+/** Which assistant answers, and how: as stored with the conversation, or as chosen last. */
+function useTurnOptions(
+  thread: Thread | undefined,
+  runs: Runs,
+  assistants: readonly Assistant[],
+): [TurnOptions, (options: TurnOptions) => void] {
+  const first = (): TurnOptions => {
+    const stored = threadMetadata(thread);
     const known = (name: string | null | undefined) =>
       assistants.find((assistant) => assistant.assistant_id === name)?.assistant_id;
     const assistant =
-      known(noted.assistant) ??
+      known(stored.assistant) ??
       known(runs[0]?.assistant_id) ??
-      (thread ? undefined : known(localStorage.getItem(LAST))) ??
+      (thread ? undefined : known(localStorage.getItem(LAST_ASSISTANT))) ??
       assistants[0]?.assistant_id ??
       "";
-    return { assistant, mode: noted.mode ?? undefined, format: noted.format ?? undefined };
+    return { assistant, mode: stored.mode ?? undefined, format: stored.format ?? undefined };
   };
-  const [way, set] = useState(first);
-  const choose = (chosen: Way) => {
-    localStorage.setItem(LAST, chosen.assistant);
+  const [options, set] = useState(first);
+  const choose = (chosen: TurnOptions) => {
+    localStorage.setItem(LAST_ASSISTANT, chosen.assistant);
     set(chosen);
   };
-  return [way, choose];
+  return [options, choose];
 }
 
-type ChooseProps = { assistants: readonly Assistant[]; way: Way; onChange: (way: Way) => void };
+type OptionPickersProps = {
+  assistants: readonly Assistant[];
+  options: TurnOptions;
+  onChange: (options: TurnOptions) => void;
+};
 
-function Choose({ assistants, way, onChange }: ChooseProps) {
+function OptionPickers({ assistants, options, onChange }: OptionPickersProps) {
   const words = useWords();
-  const assistant = assistants.find((known) => known.assistant_id === way.assistant);
+  const assistant = assistants.find((known) => known.assistant_id === options.assistant);
   const { modes = [], formats = [] } = assistant?.metadata ?? {};
   return (
     <>
       <select
         className="field strong"
         aria-label={words.chat.assistant}
-        value={way.assistant}
+        value={options.assistant}
         onChange={(event) => onChange({ assistant: event.target.value })}
       >
         {assistants.map((known) => (
@@ -296,8 +304,8 @@ function Choose({ assistants, way, onChange }: ChooseProps) {
         <select
           className="field"
           aria-label={words.chat.mode}
-          value={way.mode ?? modes[0]}
-          onChange={(event) => onChange({ ...way, mode: event.target.value })}
+          value={options.mode ?? modes[0]}
+          onChange={(event) => onChange({ ...options, mode: event.target.value })}
         >
           {modes.map((mode) => (
             <option key={mode} value={mode}>
@@ -310,8 +318,8 @@ function Choose({ assistants, way, onChange }: ChooseProps) {
         <select
           className="field"
           aria-label={words.chat.format}
-          value={way.format ?? formats[0]}
-          onChange={(event) => onChange({ ...way, format: event.target.value })}
+          value={options.format ?? formats[0]}
+          onChange={(event) => onChange({ ...options, format: event.target.value })}
         >
           {formats.map((format) => (
             <option key={format} value={format}>

@@ -1,26 +1,26 @@
-// What an answer cites: a number in the text that shows the words and opens their page, and the list below it.
+// Citations: the numbers in the text, with a preview, and the list of sources below the answer.
 
 import * as HoverCard from "@radix-ui/react-hover-card";
 import { useState } from "react";
-import type { Basis, Citation, Source } from "../api/schema";
+import type { AnswerMetadata, Citation, Source } from "../api/schema";
 import { useWords } from "../words";
 import { useConversation } from "./context";
 
-type Found = Citation["found"];
+type QuoteMatch = Citation["found"];
 
-export const MARKS: Record<Found, { tone: string; sign: string }> = {
+const MATCHES: Record<QuoteMatch, { tone: string; sign: string }> = {
   exact: { tone: "good", sign: "✓" },
   fuzzy: { tone: "fair", sign: "≈" },
   not_found: { tone: "bad", sign: "✗" },
   unquoted: { tone: "", sign: "·" },
 };
 
-/** How a quotation was found: the sign, and the words for it. */
-export function Mark({ found }: { found: Found }) {
+/** Whether a quote was found on the page. */
+export function MatchChip({ found }: { found: QuoteMatch }) {
   const words = useWords();
   return (
-    <span className={`chip ${MARKS[found].tone}`}>
-      <span aria-hidden="true">{MARKS[found].sign}</span>
+    <span className={`chip ${MATCHES[found].tone}`}>
+      <span aria-hidden="true">{MATCHES[found].sign}</span>
       {words.found[found]}
     </span>
   );
@@ -28,50 +28,55 @@ export function Mark({ found }: { found: Found }) {
 
 type Cited = { readonly source: Source | undefined; readonly citations: readonly [number, Citation][] };
 
-function cited(basis: Partial<Basis>, number: number): Cited {
-  const all = [...(basis.citations ?? []).entries()];
+function cited(metadata: Partial<AnswerMetadata>, number: number): Cited {
+  const all = [...(metadata.citations ?? []).entries()];
   return {
-    source: basis.sources?.find((source) => source.number === number),
+    source: metadata.sources?.find((source) => source.number === number),
     citations: all.filter(([, citation]) => citation.source === number),
   };
 }
 
-/** The worst of several marks is what one must know. */
-function worst(citations: readonly [number, Citation][]): Found {
-  const order: Found[] = ["not_found", "fuzzy", "exact", "unquoted"];
+/** The worst match of several citations. */
+function worst(citations: readonly [number, Citation][]): QuoteMatch {
+  const order: QuoteMatch[] = ["not_found", "fuzzy", "exact", "unquoted"];
   return order.find((found) => citations.some(([, citation]) => citation.found === found)) ?? "unquoted";
 }
 
-type CiteProps = { number: number; basis: Partial<Basis>; name?: string };
+type CiteProps = { number: number; metadata: Partial<AnswerMetadata>; name?: string };
 
 /** The number of a source in the text. */
-export function Cite({ number, basis, name }: CiteProps) {
+export function Cite({ number, metadata, name }: CiteProps) {
   const words = useWords();
   const { show, open } = useConversation();
-  const { source, citations } = cited(basis, number);
+  const { source, citations } = cited(metadata, number);
   const first = citations[0];
   const title = first?.[1].title ?? source?.title ?? source?.document_id ?? "";
   const page = first?.[1].page ?? source?.page;
   const found = worst(citations);
   const label = words.chat.cite(number, title, page, words.found[found]);
-  const place = placeOf(name, first, source);
-  // What is open beside the text needs no card over it.
-  const opened = place !== undefined && place === open;
-  const [hovers, setHovers] = useState(false);
-  if (opened && hovers) setHovers(false);
-  // A number that no source has is a number.
+  const target = targetOf(name, first, source);
+  // No preview for what is already open in the panel.
+  const opened = target !== undefined && target === open;
+  const [hovered, setHovered] = useState(false);
+  if (opened && hovered) setHovered(false);
+  // Not the number of a source: plain text.
   if (!source && !first) return `[${number}]`;
   return (
-    <HoverCard.Root openDelay={150} closeDelay={100} open={hovers} onOpenChange={(is) => setHovers(is && !opened)}>
+    <HoverCard.Root
+      openDelay={150}
+      closeDelay={100}
+      open={hovered}
+      onOpenChange={(open) => setHovered(open && !opened)}
+    >
       <HoverCard.Trigger asChild>
         <button
           type="button"
-          className={`cite ${MARKS[found].tone}`}
+          className={`cite ${MATCHES[found].tone}`}
           aria-label={label}
           onClick={() => {
-            if (!place) return;
-            setHovers(false);
-            show(place);
+            if (!target) return;
+            setHovered(false);
+            show(target);
           }}
         >
           {number}
@@ -87,7 +92,7 @@ export function Cite({ number, basis, name }: CiteProps) {
           {citations.map(([index, citation]) => (
             <blockquote key={index}>
               <p>{citation.snippet}</p>
-              <Mark found={citation.found} />
+              <MatchChip found={citation.found} />
             </blockquote>
           ))}
         </HoverCard.Content>
@@ -96,33 +101,33 @@ export function Cite({ number, basis, name }: CiteProps) {
   );
 }
 
-/** What a click opens: the page of a citation, or else that of a source. Tools have none. */
-function placeOf(name?: string, citation?: [number, Citation], source?: Source): string | undefined {
+/** What a click opens: the page of the citation, or of the source. Tool results have none. */
+function targetOf(name?: string, citation?: [number, Citation], source?: Source): string | undefined {
   if (citation && name && citation[1].page != null) return `cite:${name}:${citation[0]}`;
   if (source?.page != null) return `page:${source.document_id}:${source.page}`;
   return undefined;
 }
 
-/** What the answer rests on, one line for each place. */
-export function Citations({ basis, name }: { basis: Partial<Basis>; name?: string }) {
+/** The sources of an answer, one entry per citation. */
+export function Citations({ metadata, name }: { metadata: Partial<AnswerMetadata>; name?: string }) {
   const words = useWords();
   const { show, open } = useConversation();
-  const citations = [...(basis.citations ?? []).entries()];
+  const citations = [...(metadata.citations ?? []).entries()];
   if (citations.length === 0) return null;
   return (
     <section className="citations" aria-label={words.chat.sources}>
       <ul>
         {citations.map(([index, citation]) => {
-          const { tone, sign } = MARKS[citation.found];
-          const place = placeOf(name, [index, citation]);
+          const { tone, sign } = MATCHES[citation.found];
+          const target = targetOf(name, [index, citation]);
           return (
             <li key={index}>
               <button
                 type="button"
                 className={`citation card ${tone}`}
-                disabled={!place}
-                aria-pressed={place !== undefined && place === open}
-                onClick={() => place && show(place)}
+                disabled={!target}
+                aria-pressed={target !== undefined && target === open}
+                onClick={() => target && show(target)}
                 title={citation.snippet}
               >
                 <span className={`cite ${tone}`} aria-hidden="true">

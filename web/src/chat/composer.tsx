@@ -1,4 +1,4 @@
-// Where one asks. @ completes the names of documents.
+// The composer. @ completes titles of documents.
 
 import {
   ComposerPrimitive,
@@ -10,32 +10,32 @@ import { documents } from "../api/queries";
 import type { Assistant } from "../api/schema";
 import { useRefocus } from "../ui/focus";
 import { Icon } from "../ui/icons";
-import { tell } from "../ui/notices";
+import { showError } from "../ui/notices";
 import { useWords } from "../words";
 
-/** So many documents are offered. */
-const OFFERED = 8;
+/** How many documents are suggested. */
+const SUGGESTIONS = 8;
 
-/** A document is named with @; with quotation marks if its name has spaces. */
+/** A mention is @title, with quotation marks if the title has spaces. */
 const FORMATTER: Unstable_DirectiveFormatter = {
   serialize: ({ label }) => (/\s/.test(label) ? `@"${label}"` : `@${label}`),
   parse: (text) => [{ kind: "text", text }],
 };
 
-/** What is offered comes in passing: that it fails is told beside it. */
-function told(error: unknown): never {
-  tell(error);
+/** Shows an error of the suggestions as a notice. */
+function report(error: unknown): never {
+  showError(error);
   throw error;
 }
 
 type ComposerProps = {
   assistant?: Assistant;
   running: boolean;
-  /** Whether it is the assistant who asks. */
-  asked: boolean;
+  /** Whether the turn waits for a reply. */
+  interrupted: boolean;
 };
 
-export function Composer({ assistant, running, asked }: ComposerProps) {
+export function Composer({ assistant, running, interrupted }: ComposerProps) {
   const words = useWords();
   const corpora = assistant?.metadata.corpora ?? [];
   const corpus = corpora.length === 1 ? corpora[0] : undefined;
@@ -43,7 +43,7 @@ export function Composer({ assistant, running, asked }: ComposerProps) {
     cacheKey: corpus,
     fetcher: async (search): Promise<readonly Unstable_TriggerItem[]> => {
       const filter = { search: search || undefined, status: "ready", corpus, sort: "title" };
-      const found = await documents(filter, 0, OFFERED).catch(told);
+      const found = await documents(filter, 0, SUGGESTIONS).catch(report);
       return found.documents.map(({ id, title, kind }) => ({
         id,
         type: "document",
@@ -56,8 +56,8 @@ export function Composer({ assistant, running, asked }: ComposerProps) {
     <ComposerPrimitive.Unstable_TriggerPopoverRoot>
       <ComposerPrimitive.Root className="composer card">
         <ComposerPrimitive.Input
-          aria-label={asked ? words.chat.yourAnswer : words.chat.yourQuestion}
-          placeholder={asked ? words.chat.yourAnswer : words.chat.placeholder}
+          aria-label={interrupted ? words.chat.yourReply : words.chat.yourQuestion}
+          placeholder={interrupted ? words.chat.yourReply : words.chat.placeholder}
           autoFocus
           maxRows={10}
           submitMode="enter"
@@ -67,8 +67,8 @@ export function Composer({ assistant, running, asked }: ComposerProps) {
         ) : (
           <ComposerPrimitive.Send
             className="button main icon"
-            aria-label={asked ? words.send : words.chat.ask}
-            title={asked ? words.send : words.chat.ask}
+            aria-label={interrupted ? words.send : words.chat.ask}
+            title={interrupted ? words.send : words.chat.ask}
           >
             <Icon name="send" />
           </ComposerPrimitive.Send>

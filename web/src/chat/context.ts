@@ -1,4 +1,4 @@
-// What every part of a conversation has at hand.
+// Context of a conversation.
 
 import { createContext, useContext } from "react";
 import type { Thread } from "../api/schema";
@@ -6,11 +6,11 @@ import type { Thread } from "../api/schema";
 export type ConversationState = {
   readonly thread?: Thread;
   readonly family: readonly Thread[];
-  /** Opens something beside the conversation, or closes it. */
+  /** Opens something in the side panel, or closes it. */
   readonly show: (what: string | undefined) => void;
-  /** What is open. */
+  /** What is open in the side panel. */
   readonly open?: string;
-  /** Asks something, unless it is the assistant who asks. */
+  /** Sends a question; undefined while the turn waits for a reply. */
   readonly say?: (text: string) => Promise<boolean>;
 };
 

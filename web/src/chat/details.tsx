@@ -1,5 +1,5 @@
-// An answer in its fields: codes, agencies, documents to be had, what is due, what could go wrong, and what to ask next.
-// A model filled them, so nothing is taken for granted but that they are there.
+// The fields of a structured answer: codes, agencies, required documents, tariff, risks, follow-up questions. A model
+// filled them, so their types are checked.
 
 import type { ReactNode } from "react";
 import { useState } from "react";
@@ -14,7 +14,7 @@ type AnswerItem = Extract<Item, { kind: "answer" }>;
 export function Details({ item }: { item: AnswerItem }) {
   const words = useWords();
   const { say } = useConversation();
-  const fields = (item.basis.structured ?? {}) as Fields;
+  const fields = (item.metadata.structured ?? {}) as Fields;
   const tariff = object(fields.tariff_info);
   const confidence = text(fields.confidence);
   return (
@@ -119,15 +119,17 @@ function Confidence({ level }: { level: string }) {
   );
 }
 
-/** What was ticked stays ticked in this browser. */
+/** Ticked items are stored in this browser. */
 function Checklist({ id, values }: { id: string; values: readonly Fields[] }) {
   const words = useWords();
-  const place = `ibid.checked.${id}`;
-  const [checked, setChecked] = useState<readonly number[]>(() => JSON.parse(localStorage.getItem(place) ?? "[]"));
+  const storageKey = `ibid.checked.${id}`;
+  const [checked, setChecked] = useState<readonly number[]>(() =>
+    JSON.parse(localStorage.getItem(storageKey) ?? "[]"),
+  );
   if (values.length === 0) return null;
   const toggle = (index: number) => {
     const now = checked.includes(index) ? checked.filter((one) => one !== index) : [...checked, index];
-    localStorage.setItem(place, JSON.stringify(now));
+    localStorage.setItem(storageKey, JSON.stringify(now));
     setChecked(now);
   };
   return (

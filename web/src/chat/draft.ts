@@ -1,46 +1,46 @@
-// What is written and not yet sent, for as long as the tab is open: it is there again when one comes back.
+// Unsent text of the composer, stored for each conversation as long as the tab is open.
 
 import type { AssistantRuntime } from "@assistant-ui/react";
 import { useEffect } from "react";
 
 const DRAFTS = "ibid.draft.";
-const place = (thread: string | undefined) => `${DRAFTS}${thread ?? "new"}`;
+const storageKey = (thread: string | undefined) => `${DRAFTS}${thread ?? "new"}`;
 
-function keep(thread: string | undefined, text: string) {
-  if (text) sessionStorage.setItem(place(thread), text);
-  else sessionStorage.removeItem(place(thread));
+function store(thread: string | undefined, text: string) {
+  if (text) sessionStorage.setItem(storageKey(thread), text);
+  else sessionStorage.removeItem(storageKey(thread));
 }
 
-/** What was written in one conversation goes on in another. */
+/** Moves the draft of one conversation to another. */
 export function moveDraft(from: string | undefined, to: string) {
-  const text = sessionStorage.getItem(place(from));
+  const text = sessionStorage.getItem(storageKey(from));
   if (!text) return;
-  keep(to, text);
-  keep(from, "");
+  store(to, text);
+  store(from, "");
 }
 
-/** What could not be sent is there again, behind what was written meanwhile. */
-export function giveBack(runtime: AssistantRuntime, thread: string | undefined, text: string) {
-  const kept = sessionStorage.getItem(place(thread));
-  const whole = kept ? `${kept}\n\n${text}` : text;
-  // Whoever has gone elsewhere finds it when coming back.
-  keep(thread, whole);
+/** Puts text that could not be sent back into the composer, after what was typed in the meantime. */
+export function restoreDraft(runtime: AssistantRuntime, thread: string | undefined, text: string) {
+  const stored = sessionStorage.getItem(storageKey(thread));
+  const whole = stored ? `${stored}\n\n${text}` : text;
+  // Also stored, in case the user has left the conversation.
+  store(thread, whole);
   runtime.thread.composer.setText(whole);
 }
 
-/** What was written under a key that is forgotten is nothing for the next person. */
+/** Removes all drafts when the key is removed, since the next user may be another person. */
 export function forgetDrafts() {
   for (const name of Object.keys(sessionStorage).filter((name) => name.startsWith(DRAFTS))) {
     sessionStorage.removeItem(name);
   }
 }
 
-/** Keeps what is being written in a conversation. */
+/** Stores and restores the draft of a conversation. */
 export function useDraft(runtime: AssistantRuntime, thread: string | undefined) {
   const { composer } = runtime.thread;
   useEffect(() => {
-    const kept = sessionStorage.getItem(place(thread));
-    if (kept && !composer.getState().text) composer.setText(kept);
-    return composer.subscribe(() => keep(thread, composer.getState().text));
+    const stored = sessionStorage.getItem(storageKey(thread));
+    if (stored && !composer.getState().text) composer.setText(stored);
+    return composer.subscribe(() => store(thread, composer.getState().text));
   }, [composer, thread]);
 }

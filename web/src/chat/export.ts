@@ -1,17 +1,17 @@
-// A conversation as a file in Markdown, with what each answer cites.
+// Exports a conversation as Markdown, with the citations of each answer.
 
 import type { Words } from "../words";
 import type { Item } from "./items";
 
-export function inMarkdown(title: string, items: readonly Item[], words: Words): string {
+export function toMarkdown(title: string, items: readonly Item[], words: Words): string {
   const parts = items.flatMap((item) => {
     if (item.kind === "question") return [`## ${words.chat.you}`, item.text];
-    const cited = item.kind === "answer" ? (item.basis.citations ?? []) : [];
+    const cited = item.kind === "answer" ? (item.metadata.citations ?? []) : [];
     const lines = cited.map(
       ({ source, title, page, snippet, found }) =>
         `- [${source}] ${title}${page ? `, ${words.page(page)}` : ""} (${words.found[found]}): “${snippet}”`,
     );
-    const warnings = item.kind === "answer" ? (item.basis.warnings ?? []).map(({ text }) => `> ⚠ ${text}`) : [];
+    const warnings = item.kind === "answer" ? (item.metadata.warnings ?? []).map(({ text }) => `> ⚠ ${text}`) : [];
     return [`## ${words.chat.answer}`, item.text, warnings.join("\n>\n"), lines.join("\n")];
   });
   return `${[`# ${title}`, ...parts].filter(Boolean).join("\n\n")}\n`;
@@ -19,7 +19,7 @@ export function inMarkdown(title: string, items: readonly Item[], words: Words):
 
 export function saveConversation(title: string, items: readonly Item[], words: Words) {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([inMarkdown(title, items, words)], { type: "text/markdown" }));
+  link.href = URL.createObjectURL(new Blob([toMarkdown(title, items, words)], { type: "text/markdown" }));
   link.download = `${title.replace(/[^\p{L}\p{N}]+/gu, "-").slice(0, 60) || "ibid"}.md`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);

@@ -1,38 +1,40 @@
-// Conversations that were forked from one another, and where they part.
+// Forks of a conversation, and where they diverge.
 
 import type { Thread } from "../api/schema";
-import { familyOf, notes } from "./asking";
+import { familyOf, threadMetadata } from "./requests";
 
 export type Versions = { readonly threads: readonly string[]; readonly current: number };
 
 /**
- * The conversations that go on differently from a message on, this one among them. Where several were forked before the same
- * message, whether from one another or from the same, they are versions of it.
+ * The conversations that diverge at a message, including this one. Conversations that were forked at the same message are
+ * versions of it, whether they were forked from each other or from the same one.
  */
 export function versions(family: readonly Thread[], thread: string, position: number): Versions | undefined {
   const known = new Map(family.map((member) => [member.thread_id, member]));
-  /** The conversation that a message was first said in, seen from one that has it too. */
+  /** The conversation that a message was first sent in, starting from one that contains it. */
   const base = (id: string): string => {
-    const { forked_from, forked_at } = notes(known.get(id));
+    const { forked_from, forked_at } = threadMetadata(known.get(id));
     return forked_from && forked_at !== undefined && position <= forked_at && known.has(forked_from)
       ? base(forked_from)
       : id;
   };
-  /** The one that has the message of its own, seen from one that has it. */
+  /** The conversation that owns the message, starting from one that contains it. */
   const owner = (id: string): string => {
-    const { forked_from, forked_at } = notes(known.get(id));
+    const { forked_from, forked_at } = threadMetadata(known.get(id));
     return forked_from && forked_at !== undefined && position < forked_at && known.has(forked_from)
       ? owner(forked_from)
       : id;
   };
   const root = base(thread);
-  const forks = family.filter((member) => notes(member).forked_at === position && base(member.thread_id) === root);
+  const forks = family.filter(
+    (member) => threadMetadata(member).forked_at === position && base(member.thread_id) === root,
+  );
   const threads = [root, ...forks.map((member) => member.thread_id)];
   const current = threads.indexOf(owner(thread));
   return threads.length > 1 && current >= 0 ? { threads, current } : undefined;
 }
 
-/** One line for each family: the one that was used last. */
+/** The most recently used conversation of each family. */
 export function heads(threads: readonly Thread[]): readonly Thread[] {
   const seen = new Set<string>();
   return threads.filter((thread) => {

@@ -1,4 +1,4 @@
-// What a person thinks of an answer: a thumb, and why.
+// Feedback on an answer: thumbs up or down, with a comment.
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -22,8 +22,8 @@ export function FeedbackButtons({ run }: { run: string }) {
     enabled: !!thread,
   });
   const give = useMutation({
-    mutationFn: async (thought: { score: number; comment: string }) =>
-      body(await api.POST("/threads/{thread}/runs/{run}/feedback", { params: { path }, body: thought })),
+    mutationFn: async (feedback: { score: number; comment: string }) =>
+      body(await api.POST("/threads/{thread}/runs/{run}/feedback", { params: { path }, body: feedback })),
     onSuccess: async () => {
       setAbout(undefined);
       setComment("");

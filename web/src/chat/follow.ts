@@ -1,8 +1,9 @@
-// Follows turns, each once, however many parts of the page look at it.
+// Follows turns. Each turn has one stream, however many components show it.
 
 import { useSyncExternalStore } from "react";
 import { follow } from "../api/events";
-import { apply, begun, type Turn } from "./turn";
+import type { TurnEvent } from "../api/schema";
+import { apply, newTurn, resumed, type Turn } from "./turn";
 
 export type Followed = { readonly turn: Turn; readonly connected: boolean; readonly failure?: Error };
 
@@ -10,79 +11,78 @@ type Entry = {
   now: Followed;
   set: (change: Partial<Followed>) => void;
   listeners: Set<() => void>;
-  stop: AbortController;
-  /** When everybody has looked away, it is forgotten after a while. */
-  forget?: ReturnType<typeof setTimeout>;
+  abort: AbortController;
+  /** Removes the entry some time after its last listener has left. */
+  expiry?: ReturnType<typeof setTimeout>;
 };
 
 const entries = new Map<string, Entry>();
-const FORGOTTEN_AFTER = 60_000;
+const EXPIRES_AFTER = 60_000;
 
 function entry(thread: string, run: string): Entry {
   const known = entries.get(run);
   if (known) return known;
-  const made: Entry = {
-    now: { turn: begun(run), connected: true },
+  const created: Entry = {
+    now: { turn: newTurn(run), connected: true },
     set: (change) => {
-      made.now = { ...made.now, ...change };
-      tell();
+      created.now = { ...created.now, ...change };
+      notify();
     },
     listeners: new Set(),
-    stop: new AbortController(),
+    abort: new AbortController(),
   };
-  entries.set(run, made);
-  let told = false;
-  // Words come faster than a screen can show them.
-  const tell = () => {
-    if (told) return;
-    told = true;
+  entries.set(run, created);
+  let scheduled = false;
+  // Tokens arrive faster than the screen refreshes: listeners are notified once per frame.
+  const notify = () => {
+    if (scheduled) return;
+    scheduled = true;
     requestAnimationFrame(() => {
-      told = false;
-      for (const listener of made.listeners) listener();
+      scheduled = false;
+      for (const listener of created.listeners) listener();
     });
   };
-  const { set } = made;
-  follow({
+  const { set } = created;
+  follow<TurnEvent>({
     address: `/threads/${thread}/runs/${run}/stream?format=ibid`,
-    hear: (event) => set({ turn: apply(made.now.turn, event) }),
-    connected: (connected) => set({ connected }),
-    ends: (event) => event.name === "end",
-    signal: made.stop.signal,
+    onEvent: (event) => set({ turn: apply(created.now.turn, event) }),
+    onConnection: (connected) => set({ connected }),
+    signal: created.abort.signal,
   }).catch((failure: Error) => set({ failure }));
-  return made;
+  return created;
 }
 
-/** Begins to follow a turn, so that nothing is missed before somebody looks. */
+/** Starts to follow a turn before a component shows it. */
 export function watch(thread: string, run: string) {
-  forgetLater(run, entry(thread, run));
+  expireLater(run, entry(thread, run));
 }
 
-/** Forgets a turn that nobody looks at for a while. */
-function forgetLater(run: string, own: Entry) {
+/** Stops following a turn if no component shows it for a while. */
+function expireLater(run: string, own: Entry) {
   if (own.listeners.size > 0) return;
-  clearTimeout(own.forget);
-  own.forget = setTimeout(() => {
-    own.stop.abort();
+  clearTimeout(own.expiry);
+  own.expiry = setTimeout(() => {
+    own.abort.abort();
     entries.delete(run);
-  }, FORGOTTEN_AFTER);
+  }, EXPIRES_AFTER);
 }
 
-/** Takes a turn as answered, shortly before the server tells it. */
-export function takeAsAnswered(run: string) {
+/** Marks a turn as resumed without waiting for the event. */
+export function markAsResumed(run: string) {
   const own = entries.get(run);
-  own?.set({ turn: apply(own.now.turn, { id: 0, name: "answered", data: {} }) });
+  own?.set({ turn: resumed(own.now.turn) });
 }
 
-/** A turn as it stands, and as it goes on. */
+/** The current state of a turn, updated as its events arrive. */
 export function useTurn(thread: string | undefined, run: string | undefined): Followed | undefined {
   const subscribe = (listener: () => void) => {
     if (!thread || !run) return () => {};
     const own = entry(thread, run);
-    clearTimeout(own.forget);
+    clearTimeout(own.expiry);
     own.listeners.add(listener);
     return () => {
       own.listeners.delete(listener);
-      forgetLater(run, own);
+      expireLater(run, own);
     };
   };
   return useSyncExternalStore(subscribe, () => (thread && run ? entry(thread, run).now : undefined));

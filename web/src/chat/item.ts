@@ -1,4 +1,4 @@
-// The item that a message of the chat library stands for.
+// The item behind a message of the chat library.
 
 import { useAuiState } from "@assistant-ui/react";
 import type { Item } from "./items";

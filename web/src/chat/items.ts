@@ -1,6 +1,6 @@
-// What a conversation shows, one after the other: questions, answers, and turns that have no answer yet.
+// The items of a conversation: questions, answers, and turns without an answer.
 
-import type { Basis, Message, Run } from "../api/schema";
+import type { AnswerMetadata, Message, Run } from "../api/schema";
 import type { Followed } from "./follow";
 import { isOver, written } from "./turn";
 
@@ -12,7 +12,7 @@ export type Item =
       readonly text: string;
       readonly position: number;
       readonly run?: string;
-      readonly basis: Partial<Basis> & { readonly partial?: boolean };
+      readonly metadata: Partial<AnswerMetadata>;
     }
   | {
       readonly kind: "turn";
@@ -20,24 +20,24 @@ export type Item =
       readonly text: string;
       readonly position: number;
       readonly run: string;
-      /** Where the run stood when it was last asked for. */
+      /** The status of the run when it was last fetched. */
       readonly status: string;
       readonly error?: string | null;
       readonly followed?: Followed;
     };
 
-/** The names of runs are UUIDs; other messages are named by their position. */
+/** Messages of runs have the UUID of the run in their ID; others have their position. */
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
 
 export function runOf(message: Message): string | undefined {
   return UUID.exec(message.id)?.[0];
 }
 
-/** The questions and answers of a conversation; a question whose turn said nothing is followed by that turn. */
+/** The items of a conversation. A question without an answer is followed by its turn. */
 export function items(messages: readonly Message[], runs: readonly Run[]): readonly Item[] {
   const list: Item[] = [];
   const known = new Set(runs.map((run) => run.run_id));
-  const said = new Set(messages.map((message) => message.id));
+  const ids = new Set(messages.map((message) => message.id));
   messages.forEach((message, index) => {
     const run = runOf(message);
     if (message.type === "ai") {
@@ -47,7 +47,7 @@ export function items(messages: readonly Message[], runs: readonly Run[]): reado
         text: message.content,
         position: message.position,
         run: run && known.has(run) ? run : undefined,
-        basis: message.additional_kwargs ?? {},
+        metadata: message.additional_kwargs ?? {},
       });
       return;
     }
@@ -55,9 +55,8 @@ export function items(messages: readonly Message[], runs: readonly Run[]): reado
     list.push({ kind: "question", id: message.id, text: message.content, position: message.position });
     const next = messages[index + 1];
     if (next?.type === "ai") return;
-    // In a fork, the question still has the name of the turn that it was first asked in.
-    const turn =
-      run && known.has(run) ? run : next ? undefined : runs.find(({ run_id }) => !said.has(run_id))?.run_id;
+    // In a fork, the question still has the ID of the run that it was first asked in.
+    const turn = run && known.has(run) ? run : next ? undefined : runs.find(({ run_id }) => !ids.has(run_id))?.run_id;
     const found = runs.find(({ run_id }) => run_id === turn);
     if (!found) return;
     const { run_id, status, error } = found;
@@ -66,7 +65,7 @@ export function items(messages: readonly Message[], runs: readonly Run[]): reado
   return list;
 }
 
-/** The same with a turn as far as it has come. */
+/** The items, with the current state of a turn that is followed. */
 export function withTurn(list: readonly Item[], followed: Followed | undefined): readonly Item[] {
   if (!followed) return list;
   const { turn } = followed;
@@ -75,7 +74,7 @@ export function withTurn(list: readonly Item[], followed: Followed | undefined):
   );
 }
 
-/** Whether a turn still works. */
+/** Whether the item is a turn that is not over. */
 export function isWorking(item: Item): boolean {
   if (item.kind !== "turn") return false;
   if (item.followed) return !isOver(item.followed.turn) && !item.followed.failure;

@@ -1,4 +1,4 @@
-// Finds in the text of an answer the numbers of its sources, such as [2] or [1, 3], and words that the guard doubts.
+// Finds the numbers of sources in an answer, such as [2] or [1, 3], and the words that a warning is about.
 
 import type { Nodes, Parents, PhrasingContent, Root, Text } from "mdast";
 
@@ -6,13 +6,13 @@ export type Doubt = { readonly words: string; readonly why: string };
 
 const NUMBERS = /\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]/;
 
-/** For remark. */
+/** A plugin for remark. */
 export function marks(doubts: readonly Doubt[]) {
   return (tree: Root) => visit(tree, doubts);
 }
 
 function visit(parent: Parents, doubts: readonly Doubt[]) {
-  // Where text may stand, what it is split into may stand as well.
+  // The nodes that a text is split into are valid wherever the text is.
   const children: Nodes[] = parent.children;
   parent.children = children.flatMap((child): Nodes[] => {
     if (child.type === "text") return split(child, doubts);
@@ -40,7 +40,7 @@ function split(text: Text, doubts: readonly Doubt[]): PhrasingContent[] {
   return text.value ? [text] : [];
 }
 
-/** Words that stand by themselves: 5% is no part of 25%, nor 1.5 of 1.50; but 12 is what 12W says. */
+/** Matches whole words and numbers: not 5% in 25%, nor 1.5 in 1.50, but 12 in 12W. */
 function whole(words: string): RegExp {
   const literal = words.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
   const before = /^\p{L}/u.test(words) ? "[\\p{L}\\p{N}]" : "\\p{N}|\\p{N}[.,]";

@@ -1,5 +1,5 @@
-// What was said, however much it is: only what is in sight is drawn. It stays at the end while an answer comes, unless
-// somebody reads further up.
+// The messages of a conversation, virtualized. The list stays at the bottom while an answer is written, unless the user has
+// scrolled up.
 
 import { ThreadPrimitive } from "@assistant-ui/react";
 import { useVirtualizer } from "@tanstack/react-virtual";
@@ -10,7 +10,7 @@ import { Answer } from "./answer";
 import type { Item } from "./items";
 import { EditQuestion, Question } from "./question";
 
-/** So near to the end, in pixels, one is at the end. */
+/** Within this distance of the bottom, in pixels, the list follows new content. */
 const NEAR = 80;
 
 const COMPONENTS = { UserMessage: Question, AssistantMessage: Answer, UserEditComposer: EditQuestion };
@@ -35,18 +35,18 @@ export function Messages({ items }: { items: readonly Item[] }) {
     const box = view.current;
     if (box) box.scrollTop = box.scrollHeight;
   };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it goes along whenever there is more to see
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it follows whenever the content grows
   useLayoutEffect(() => {
     if (follows.current) toEnd();
   }, [height, items]);
   const [first, last] = [items[0]?.id, items.at(-1)?.id];
-  // Whoever says something wants to see what becomes of it.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only what was added counts
+  // A new message scrolls into view.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only new messages count
   useEffect(() => {
     follows.current = true;
     toEnd();
   }, [last]);
-  // Whoever asks for older ones sees where they join.
+  // After older messages are fetched, the first message shown before stays in view.
   const top = useRef(first);
   useLayoutEffect(() => {
     const index = items.findIndex((item) => item.id === top.current);
@@ -62,7 +62,7 @@ export function Messages({ items }: { items: readonly Item[] }) {
         ref={view}
         className="messages"
         aria-label={words.chat.messages}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable regions must be reachable with the keyboard
         tabIndex={0}
         onScroll={(event) => {
           const box = event.currentTarget;

@@ -1,4 +1,4 @@
-// What is open beside a conversation: a page that is cited, an answer in its fields, or the way that it took.
+// The side panel of a conversation: a cited page, the details of an answer, or its trace.
 
 import { Suspense, useEffect, useRef } from "react";
 import type { Thread } from "../api/schema";
@@ -6,13 +6,13 @@ import { Boundary } from "../ui/boundary";
 import { part } from "../ui/part";
 import { IconButton, Waiting } from "../ui/parts";
 import { useWords } from "../words";
-import { Mark } from "./citations";
+import { MatchChip } from "./citations";
 import { useConversation } from "./context";
 import { Details } from "./details";
 import type { Item } from "./items";
 
 const Reader = part(() => import("../reader/reader").then(({ Reader }) => Reader));
-const WayView = part(() => import("../way/way").then(({ WayView }) => WayView));
+const TraceView = part(() => import("../trace/trace").then(({ TraceView }) => TraceView));
 
 type PanelProps = { open: string; thread: Thread; items: readonly Item[] };
 
@@ -20,14 +20,14 @@ export function Panel({ open, thread, items }: PanelProps) {
   const words = useWords();
   const { show } = useConversation();
   const panel = useRef<HTMLElement>(null);
-  // Whoever closes it goes on from where it was opened.
+  // Closing the panel returns the focus to where it was.
   useEffect(() => {
     const opener = document.activeElement;
     return () => {
       if (opener instanceof HTMLElement) opener.focus({ preventScroll: true });
     };
   }, []);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whatever is opened gets the focus
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the panel gets the focus whenever its content changes
   useEffect(() => {
     panel.current?.focus({ preventScroll: true });
   }, [open]);
@@ -55,11 +55,11 @@ function Opened({ open, thread, items }: PanelProps) {
   const words = useWords();
   const [kind, name, rest] = parts(open);
   const item = items.find((known) => known.kind !== "question" && known.id === name);
-  if (kind === "way") return <WayView key={name} thread={thread} run={name} position={positionOf(items, name)} />;
+  if (kind === "trace") return <TraceView key={name} thread={thread} run={name} position={positionOf(items, name)} />;
   if (kind === "page") return <Reader key={name} document={name} page={Number(rest)} />;
   const citations =
     item?.kind === "answer"
-      ? item.basis.citations
+      ? item.metadata.citations
       : item?.kind === "turn"
         ? item.followed?.turn.citations
         : undefined;
@@ -76,23 +76,23 @@ function Opened({ open, thread, items }: PanelProps) {
       >
         <blockquote className="reader-quote">
           <p>{citation.snippet}</p>
-          <Mark found={citation.found} />
+          <MatchChip found={citation.found} />
         </blockquote>
       </Reader>
     );
   }
   if (kind === "details" && item?.kind === "answer") return <Details key={item.id} item={item} />;
-  return <p className="soft panel-none">{words.nowhere}</p>;
+  return <p className="soft panel-none">{words.notFound}</p>;
 }
 
-/** What kind of thing is open, its name, and a number for some. */
+/** The kind of content, its ID, and a number for some kinds. */
 function parts(open: string): readonly [string, string, string] {
   const [kind = "", ...rest] = open.split(":");
   const number = kind === "cite" || kind === "page" ? (rest.pop() ?? "") : "";
   return [kind, rest.join(":"), number];
 }
 
-/** Where the question of a turn stands. */
+/** The position of the question of a turn. */
 function positionOf(items: readonly Item[], run: string): number {
   const at = items.findIndex((item) => item.kind !== "question" && item.run === run);
   return items[at - 1]?.position ?? 0;

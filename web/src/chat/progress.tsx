@@ -1,4 +1,4 @@
-// What a turn does while it works: the step it is at, in words; the plan and the tools, to be folded open.
+// Progress of a turn: the current step, the plan, and the tool calls.
 
 import type { PlanStep } from "../api/schema";
 import { useRefocus } from "../ui/focus";
@@ -6,10 +6,10 @@ import { Icon } from "../ui/icons";
 import { attempt } from "../ui/notices";
 import { Problem } from "../ui/parts";
 import { useNumbers, useWords, type Words } from "../words";
-import { stop } from "./asking";
 import { useConversation } from "./context";
 import type { Followed } from "./follow";
-import { asks, type Call, current, isOver, type Step, type Turn, written } from "./turn";
+import { stop } from "./requests";
+import { current, isInterrupted, isOver, type Step, type ToolCall, type Turn, written } from "./turn";
 
 export function nodeWords(words: Words, node: string): string {
   const name = node.split("/").at(-1) ?? node;
@@ -28,30 +28,34 @@ export function Progress({ followed }: { followed: Followed }) {
       {turn.status === "running" && (
         <p className="row small soft" role="status">
           <span className="spin" aria-hidden="true" />
-          <span className="clip">{step ? doing(words, step) : words.chat.begun}</span>
+          <span className="clip">{step ? stepText(words, step) : words.chat.starting}</span>
         </p>
       )}
-      {asks(turn) && <Asked turn={turn} />}
+      {isInterrupted(turn) && <Interrupted turn={turn} />}
       {turn.status === "stopped" && written(turn) === "" && <p className="notice">{words.chat.stopped}</p>}
       {step?.retrying && !over && <p className="small soft">{words.chat.retrying(step.retrying)}</p>}
-      {turn.resumed && !over && <p className="small soft">{words.chat.resumed}</p>}
+      {turn.recovered && !over && <p className="small soft">{words.chat.recovered}</p>}
       {turn.plan.length > 0 && <Plan steps={turn.plan} />}
       <Tools turn={turn} />
     </div>
   );
 }
 
-/** What the assistant asks. It waits for as long as it takes; the answer is written where one asks. */
-function Asked({ turn }: { turn: Turn }) {
+/** The question of an interrupted turn. The reply is written in the composer. */
+function Interrupted({ turn }: { turn: Turn }) {
   const words = useWords();
   const { thread } = useConversation();
-  const { asked } = turn;
+  const { interrupt } = turn;
   useRefocus(".composer textarea");
   return (
-    <section className="notice asked" aria-label={words.chat.asked}>
-      {typeof asked === "string" ? <p className="strong">{asked}</p> : <pre>{JSON.stringify(asked, null, 2)}</pre>}
+    <section className="notice interrupted" aria-label={words.chat.interrupted}>
+      {typeof interrupt === "string" ? (
+        <p className="strong">{interrupt}</p>
+      ) : (
+        <pre>{JSON.stringify(interrupt, null, 2)}</pre>
+      )}
       <p className="row small soft">
-        <span className="grow">{words.chat.askedAbout}</span>
+        <span className="grow">{words.chat.interruptedAbout}</span>
         <button type="button" className="button" onClick={() => thread && attempt(stop(thread.thread_id, turn.run))}>
           {words.chat.stop}
         </button>
@@ -60,10 +64,10 @@ function Asked({ turn }: { turn: Turn }) {
   );
 }
 
-/** What the server says of a step is in English; where there are words of ours, they are enough. */
-function doing(words: Words, step: Step): string {
+/** Describes a step. The server describes it in English, so a translated name is preferred. */
+function stepText(words: Words, step: Step): string {
   const name = step.node.split("/").at(-1) ?? step.node;
-  return name in words.nodes ? nodeWords(words, name) : (step.doing ?? name);
+  return name in words.nodes ? nodeWords(words, name) : (step.status ?? name);
 }
 
 export function Plan({ steps }: { steps: readonly PlanStep[] }) {
@@ -94,13 +98,13 @@ function Tools({ turn }: { turn: Turn }) {
   return (
     <>
       {calls.map((call) => (
-        <ToolCall key={call.id} call={call} />
+        <ToolCallView key={call.id} call={call} />
       ))}
     </>
   );
 }
 
-export function ToolCall({ call }: { call: Call }) {
+export function ToolCallView({ call }: { call: ToolCall }) {
   const words = useWords();
   const numbers = useNumbers();
   const { result } = call;
@@ -109,9 +113,9 @@ export function ToolCall({ call }: { call: Call }) {
       <summary>
         {!result && <span className="spin" aria-hidden="true" />}
         <code>{call.name}</code>
-        <span className="soft clip">{inWords(call.arguments)}</span>
+        <span className="soft clip">{summary(call.arguments)}</span>
         {result?.error && <span className="chip bad">{words.chat.toolFailed}</span>}
-        {result?.sources !== undefined && (
+        {result?.sources != null && (
           <span className="chip">{words.chat.toolSources(result.sources, numbers.count(result.sources))}</span>
         )}
       </summary>
@@ -122,7 +126,7 @@ export function ToolCall({ call }: { call: Call }) {
   );
 }
 
-function inWords(value: unknown): string {
+function summary(value: unknown): string {
   return typeof value === "object" && value !== null
     ? Object.values(value)
         .filter((one) => typeof one === "string" || typeof one === "number")

@@ -1,24 +1,24 @@
-// The words of an answer: Markdown with tables, in which the numbers of sources can be opened and doubtful words are
-// marked. No markup of the model's own becomes part of the page, and links are shown with where they lead.
+// The text of an answer: Markdown with tables, clickable source numbers and highlighted warnings. HTML written by the model
+// is not rendered, and links show their target.
 
 import { type ComponentProps, createContext, memo, type ReactNode, useContext, useMemo } from "react";
 import Markdown, { type Components, type ExtraProps } from "react-markdown";
 import remarkGfm from "remark-gfm";
-import type { Basis } from "../api/schema";
+import type { AnswerMetadata } from "../api/schema";
 import { TableFrame } from "../ui/parts";
 import { useWords } from "../words";
 import { Cite } from "./citations";
 import { marks } from "./marks";
 
-type Rests = { readonly basis: Partial<Basis>; readonly name?: string };
-type ProseProps = Rests & { text: string };
+type ProseContext = { readonly metadata: Partial<AnswerMetadata>; readonly name?: string };
+type ProseProps = ProseContext & { text: string };
 
-/** What the words rest on. */
-const RestsOn = createContext<Rests>({ basis: {} });
+/** The sources that numbers in the text refer to. */
+const SourcesContext = createContext<ProseContext>({ metadata: {} });
 
-// The same at every drawing: what is new would take the place of what is pointed at.
+// Stable between renders: new components would remount the element under the pointer.
 const COMPONENTS: Components = {
-  // Pictures would be asked for from wherever the model says.
+  // Images would be fetched from wherever the model says.
   img: ({ alt, src }) => <span className="soft">[{alt || String(src)}]</span>,
   a: ({ href, children }) => (
     <a href={href} rel="noopener noreferrer nofollow" target="_blank" title={href}>
@@ -26,7 +26,7 @@ const COMPONENTS: Components = {
     </a>
   ),
   table: Table,
-  sup: Raised,
+  sup: Superscript,
   mark: ({ node, children }) => (
     <mark className="doubted" title={String(node?.properties?.title ?? "")}>
       {children}
@@ -34,11 +34,11 @@ const COMPONENTS: Components = {
   ),
 };
 
-/** The number of a source, or what a model writes above the line. */
-function Raised({ node, children }: ComponentProps<"sup"> & ExtraProps) {
-  const { basis, name } = useContext(RestsOn);
+/** The number of a source, or superscript. */
+function Superscript({ node, children }: ComponentProps<"sup"> & ExtraProps) {
+  const { metadata, name } = useContext(SourcesContext);
   const number = Number(node?.properties?.dataSource);
-  return number ? <Cite number={number} basis={basis} name={name} /> : <sup>{children}</sup>;
+  return number ? <Cite number={number} metadata={metadata} name={name} /> : <sup>{children}</sup>;
 }
 
 function Table({ children }: { children?: ReactNode }) {
@@ -50,18 +50,18 @@ function Table({ children }: { children?: ReactNode }) {
   );
 }
 
-export const Prose = memo(function Prose({ text, basis, name }: ProseProps) {
-  const doubted = (basis.warnings ?? []).flatMap((warning) =>
+export const Prose = memo(function Prose({ text, metadata, name }: ProseProps) {
+  const doubted = (metadata.warnings ?? []).flatMap((warning) =>
     warning.about ? [{ words: warning.about, why: warning.text }] : [],
   );
-  const rests = useMemo(() => ({ basis, name }), [basis, name]);
+  const context = useMemo(() => ({ metadata, name }), [metadata, name]);
   return (
-    <RestsOn value={rests}>
+    <SourcesContext value={context}>
       <div className="prose">
         <Markdown remarkPlugins={[remarkGfm, [marks, doubted]]} components={COMPONENTS}>
           {text}
         </Markdown>
       </div>
-    </RestsOn>
+    </SourcesContext>
   );
 });

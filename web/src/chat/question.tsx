@@ -1,4 +1,4 @@
-// What a person asked, and asking it differently.
+// A question of the user, and its editor.
 
 import { ActionBarPrimitive, ComposerPrimitive, MessagePrimitive } from "@assistant-ui/react";
 import { useRefocus } from "../ui/focus";

@@ -1,4 +1,4 @@
-// The conversations, the last used first.
+// The list of conversations, most recent first.
 
 import "./threads.css";
 import { useQueryClient } from "@tanstack/react-query";
@@ -12,20 +12,20 @@ import { Icon } from "../ui/icons";
 import { attempt } from "../ui/notices";
 import { Confirm, IconButton, Problem } from "../ui/parts";
 import { useNumbers, useWords } from "../words";
-import { familyOf } from "./asking";
 import { heads } from "./family";
+import { familyOf } from "./requests";
 
 export function Threads({ current }: { current?: string }) {
   const words = useWords();
   const [search, setSearch] = useState("");
   const title = useDeferredValue(search.trim());
   const threads = useThreads(title);
-  const [leaving, setLeaving] = useState<Thread>();
+  const [deleting, setDeleting] = useState<Thread>();
   const queries = useQueryClient();
   const all = threads.data?.pages.flat() ?? [];
   const opened = all.find((thread) => thread.thread_id === current);
   const here = (opened && familyOf(opened)) ?? current;
-  /** A conversation goes with all its versions. */
+  /** Deletes a conversation with all its versions. */
   const remove = async (thread: Thread) => {
     const family = familyOf(thread);
     const versions = body(await api.POST("/threads/search", { body: { metadata: { family }, limit: 1000 } }));
@@ -63,7 +63,7 @@ export function Threads({ current }: { current?: string }) {
             key={thread.thread_id}
             thread={thread}
             here={familyOf(thread) === here}
-            onDelete={() => setLeaving(thread)}
+            onDelete={() => setDeleting(thread)}
           />
         ))}
       </ul>
@@ -74,12 +74,12 @@ export function Threads({ current }: { current?: string }) {
         </button>
       )}
       <Confirm
-        open={leaving !== undefined}
-        onClose={() => setLeaving(undefined)}
+        open={deleting !== undefined}
+        onClose={() => setDeleting(undefined)}
         title={words.chat.deleteTitle}
-        about={leaving?.title ?? ""}
+        about={deleting?.title ?? ""}
         yes={words.delete}
-        onYes={() => leaving && attempt(remove(leaving))}
+        onYes={() => deleting && attempt(remove(deleting))}
       />
     </section>
   );
@@ -95,7 +95,7 @@ function Line({ thread, here, onDelete }: { thread: Thread; here: boolean; onDel
         <span className="clip">{thread.title || words.chat.untitled}</span>
         <span className="soft threads-when">
           {thread.status === "interrupted" && (
-            <span className="chip" role="img" aria-label={words.chat.asked} title={words.chat.asked}>
+            <span className="chip" role="img" aria-label={words.chat.interrupted} title={words.chat.interrupted}>
               ?
             </span>
           )}

@@ -1,15 +1,19 @@
-// A turn as it is told: what each step did, what the answer rests on, and the answer as far as it has come.
+// The state of a turn, folded from its events: its steps, sources, plan, citations, and the answer as far as it is written.
 
-import type { Told } from "../api/events";
-import type { Citation, PlanStep, Source, Usage, Warning } from "../api/schema";
+import type { Citation, PlanStep, Source, TurnEvent, Usage, Warning } from "../api/schema";
+import { applyToDraft, type DraftAnswer, NO_DRAFT } from "./draft-answer";
 
-export type Spent = { readonly model: string; readonly usage: Usage };
+export type ModelUsage = { readonly model: string; readonly usage: Usage };
 
-export type Call = {
+export type ToolCall = {
   readonly id: string;
   readonly name: string;
   readonly arguments: unknown;
-  readonly result?: { readonly sources?: number; readonly error?: string; readonly data?: unknown };
+  readonly result?: {
+    readonly sources?: number | null;
+    readonly error?: string | null;
+    readonly data?: unknown;
+  };
 };
 
 export type Step = {
@@ -18,135 +22,147 @@ export type Step = {
   readonly node: string;
   readonly state: "running" | "finished";
   readonly milliseconds?: number;
-  /** What it is doing, in the server's words. */
-  readonly doing?: string;
-  readonly spent: readonly Spent[];
-  readonly calls: readonly Call[];
-  readonly text: string;
+  /** What it is doing, as the server describes it. */
+  readonly status?: string;
+  readonly usage: readonly ModelUsage[];
+  readonly calls: readonly ToolCall[];
+  /** Why the last attempt failed, while another one is about to start. */
   readonly retrying?: string;
 };
 
-export type Status = "running" | "asked" | "done" | "stopped" | "failed" | "rolled_back";
+export type Status = "running" | "interrupted" | "done" | "stopped" | "failed" | "rolled_back";
 
 export type Turn = {
   readonly run: string;
   readonly status: Status;
   readonly steps: readonly Step[];
+  readonly draft: DraftAnswer;
   readonly sources: readonly Source[];
   readonly plan: readonly PlanStep[];
   readonly citations: readonly Citation[];
   readonly warnings: readonly Warning[];
-  readonly asked?: unknown;
+  /** What the assistant asks while the turn is interrupted. */
+  readonly interrupt?: unknown;
   readonly error?: string;
-  readonly resumed: boolean;
+  /** Whether the turn continued after the server had gone down. */
+  readonly recovered: boolean;
 };
 
-export function begun(run: string): Turn {
+export function newTurn(run: string): Turn {
   return {
     run,
     status: "running",
     steps: [],
+    draft: NO_DRAFT,
     sources: [],
     plan: [],
     citations: [],
     warnings: [],
-    resumed: false,
+    recovered: false,
   };
 }
 
 export function isOver(turn: Turn): boolean {
-  return turn.status !== "running" && turn.status !== "asked";
+  return turn.status !== "running" && turn.status !== "interrupted";
 }
 
-/** Whether it waits for an answer of the person. */
-export function asks(turn: Turn | undefined): boolean {
-  return turn?.status === "asked";
+/** Whether it waits for a reply of the user. */
+export function isInterrupted(turn: Turn | undefined): boolean {
+  return turn?.status === "interrupted";
 }
 
-/** The answer as far as it has come: what the last step that wrote has written. */
+/** The answer as far as it is written. */
 export function written(turn: Turn): string {
-  return turn.steps.findLast((step) => step.text !== "")?.text ?? "";
+  return turn.draft.text;
 }
 
-/** What the turn is doing now. */
+/** The step that is running, or the last one. */
 export function current(turn: Turn): Step | undefined {
   return turn.steps.findLast((step) => step.state === "running") ?? turn.steps.at(-1);
 }
 
-// What comes from the server is taken as it is told; what is not known is left alone.
-type Data = {
-  readonly step?: number;
-  readonly attempt?: number;
-  readonly node?: string;
-  readonly state?: string;
-  readonly milliseconds?: number;
-  readonly text?: string;
-  // biome-ignore lint/suspicious/noExplicitAny: each event has a value of its own
-  readonly value?: any;
-  readonly error?: string | null;
-  readonly status?: string;
-};
+/** The turn after an event. */
+export function apply(turn: Turn, event: TurnEvent): Turn {
+  const draft = applyToDraft(turn.draft, event);
+  return applyToRest(draft === turn.draft ? turn : { ...turn, draft }, event);
+}
 
-export function apply(turn: Turn, told: Told): Turn {
-  const data = told.data as Data;
-  const value = data.value;
-  const change = (how: (step: Step) => Partial<Step>): Turn => ({
+function applyToRest(turn: Turn, event: TurnEvent): Turn {
+  const updateStep = (update: (step: Step) => Partial<Step>): Turn => ({
     ...turn,
-    steps: turn.steps.map((step) => (step.number === data.step ? { ...step, ...how(step) } : step)),
+    steps: turn.steps.map((step) => (step.number === event.step ? { ...step, ...update(step) } : step)),
   });
-  switch (told.name) {
-    case "step":
-      return data.state === "started"
-        ? started(turn, data)
-        : change(() => ({
-            state: "finished",
-            milliseconds: data.milliseconds,
-            doing: undefined,
-            retrying: undefined,
-          }));
+  switch (event.type) {
+    case "step_started": {
+      const { step: number, attempt, node } = event;
+      // Another attempt replaces the one before it.
+      const others = turn.steps.filter((step) => step.number !== number);
+      return { ...turn, steps: [...others, { number, attempt, node, state: "running", usage: [], calls: [] }] };
+    }
+    case "step_finished": {
+      const { milliseconds } = event;
+      return updateStep(() => ({ state: "finished", milliseconds, status: undefined, retrying: undefined }));
+    }
+    case "step_retrying":
+      return updateStep(() => ({ retrying: event.error }));
     case "status":
-      return change(() => ({ doing: data.text }));
-    case "token":
-      return change((step) => ({ text: step.text + (data.text ?? "") }));
-    case "again":
-      return change(() => ({ text: "" }));
-    case "retrying":
-      return change(() => ({ retrying: data.error ?? undefined }));
-    case "usage":
-      return change((step) => ({ spent: [...step.spent, value] }));
-    case "tool_call":
-      return change((step) => ({ calls: [...step.calls, value] }));
-    case "tool_result":
-      return change((step) => ({
-        calls: step.calls.map((call) => (call.id === value.id ? { ...call, result: value } : call)),
+      return updateStep(() => ({ status: event.text }));
+    case "model_usage": {
+      const { model, usage } = event;
+      return updateStep((step) => ({ usage: [...step.usage, { model, usage }] }));
+    }
+    case "tool_call_started": {
+      const { id, name, arguments: given } = event;
+      return updateStep((step) => ({ calls: [...step.calls, { id, name, arguments: given }] }));
+    }
+    case "tool_call_finished": {
+      const { id, sources, data, error } = event;
+      const result = { sources, data, error };
+      return updateStep((step) => ({
+        calls: step.calls.map((call) => (call.id === id ? { ...call, result } : call)),
       }));
+    }
     case "sources":
-      return { ...turn, sources: merged(turn.sources, value) };
+      return { ...turn, sources: merged(turn.sources, event.sources) };
     case "plan":
-      return { ...turn, plan: value };
+      return { ...turn, plan: event.steps };
     case "citations":
-      return { ...turn, citations: value };
-    case "warning":
-      return { ...turn, warnings: value };
-    case "asked":
-      return { ...turn, status: "asked", asked: value };
-    case "answered":
-      return { ...turn, status: "running", asked: undefined };
+      return { ...turn, citations: event.citations };
+    case "warnings":
+      return { ...turn, warnings: event.warnings };
+    case "interrupted":
+      return { ...turn, status: "interrupted", interrupt: event.value };
     case "resumed":
-      return { ...turn, resumed: true };
+      return resumed(turn);
+    case "recovered":
+      return { ...turn, recovered: true };
     case "restarted":
-      return { ...begun(turn.run), resumed: true };
-    case "end":
-      return { ...turn, status: (data.status as Status) ?? "done", error: data.error ?? undefined };
+      return { ...newTurn(turn.run), recovered: true };
+    case "ended":
+      return { ...turn, status: finalStatus(event.status), error: event.error ?? undefined };
+    case "token":
+    case "draft_withdrawn":
+    case "question":
+    case "routed":
+    case "searched":
+    case "custom":
+      return turn;
     default:
+      // A newer server may send more types than this page knows.
       return turn;
   }
 }
 
-/** A step begins. A further attempt at it takes the place of what was told of the one before. */
-function started(turn: Turn, { step = 0, attempt = 1, node = "" }: Data): Turn {
-  const fresh: Step = { number: step, attempt, node, state: "running", spent: [], calls: [], text: "" };
-  return { ...turn, steps: [...turn.steps.filter((known) => known.number !== step), fresh] };
+/** The turn once the user has replied. */
+export function resumed(turn: Turn): Turn {
+  return { ...turn, status: "running", interrupt: undefined };
+}
+
+type EndedStatus = Extract<TurnEvent, { type: "ended" }>["status"];
+
+/** A turn that has ended is neither queued, running nor waiting, although the type allows it. */
+function finalStatus(status: EndedStatus): Status {
+  return status === "queued" || status === "running" || status === "waiting" ? "done" : status;
 }
 
 function merged(known: readonly Source[], more: readonly Source[]): readonly Source[] {

@@ -1,4 +1,4 @@
-// Goes between the versions of a question: each is a conversation of its own.
+// Switches between the versions of a question. Each version is a conversation.
 
 import { address, go } from "../route";
 import { IconButton } from "../ui/parts";

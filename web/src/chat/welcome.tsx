@@ -1,9 +1,9 @@
-// What an assistant says before anything was asked; and what keeps the server from answering, with what helps.
+// The empty conversation: greeting, examples, and problems of the server with their solutions.
 
 import { useStatus } from "../api/queries";
 import type { Assistant } from "../api/schema";
 import { useWords } from "../words";
-import { partWords } from "../words/parts";
+import { componentName } from "../words/components";
 
 export function Welcome({ assistant, say }: { assistant: Assistant; say: (text: string) => Promise<boolean> }) {
   const words = useWords();
@@ -13,7 +13,7 @@ export function Welcome({ assistant, say }: { assistant: Assistant; say: (text: 
       <div className="welcome-inside">
         <h1>{assistant.name}</h1>
         <p className="soft">{greeting || assistant.description}</p>
-        <Obstacles />
+        <Problems />
         {examples.length > 0 && (
           <ul className="examples" aria-label={words.chat.examples}>
             {examples.map((example) => (
@@ -30,15 +30,19 @@ export function Welcome({ assistant, say }: { assistant: Assistant; say: (text: 
   );
 }
 
-function Obstacles() {
+function Problems() {
   const words = useWords();
   const status = useStatus();
   const wrong = status.data?.parts.flatMap(({ name, finding }) =>
     finding.state === "wrong" ? [{ name, finding }] : [],
   );
   return wrong?.map(({ name, finding: { what, help } }) => (
-    <section key={name} className="notice bad obstacle" aria-label={words.state.notWorking(partWords(words, name))}>
-      <strong>{words.state.notWorking(partWords(words, name))}</strong>
+    <section
+      key={name}
+      className="notice bad server-problem"
+      aria-label={words.status.problem(componentName(words, name))}
+    >
+      <strong>{words.status.problem(componentName(words, name))}</strong>
       {what && <span>{what}</span>}
       <span>{help}</span>
     </section>

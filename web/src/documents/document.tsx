@@ -1,9 +1,9 @@
-// One document: what was read of each page, beside the page itself.
+// A document: the list of its pages beside the page itself.
 
 import "./documents.css";
 import { useQueryClient } from "@tanstack/react-query";
 import { Suspense, useEffect, useRef, useState } from "react";
-import { api, failure, identified, reach } from "../api/client";
+import { api, failure, reach, withApiKey } from "../api/client";
 import { key } from "../api/key";
 import { names, useDocument } from "../api/queries";
 import type { Document } from "../api/schema";
@@ -69,9 +69,9 @@ export function DocumentView({ id, query }: { id: string; query: URLSearchParams
   );
 }
 
-/** A link carries no key, so what needs one is fetched first. */
+/** A link cannot send the API key, so the file is fetched first. */
 async function openOriginal(id: string) {
-  const response = await reach(`/documents/${id}/original`, { headers: identified() });
+  const response = await reach(`/documents/${id}/original`, { headers: withApiKey() });
   if (!response.ok) throw await failure(response);
   const url = URL.createObjectURL(await response.blob());
   window.open(url, "_blank", "noopener");
@@ -82,7 +82,7 @@ function Head({ document }: { document: Document }) {
   const words = useWords();
   const numbers = useNumbers();
   const queries = useQueryClient();
-  const [leaving, setLeaving] = useState(false);
+  const [deleting, setDeleting] = useState(false);
   const choose = useRef<HTMLInputElement>(null);
   const { id, corpus, kind: type, key: name, language } = document;
   const labels = [...document.labels];
@@ -127,7 +127,7 @@ function Head({ document }: { document: Document }) {
           <Icon name="replace" size={16} />
           {words.documents.replace}
         </button>
-        <button type="button" className="button danger" onClick={() => setLeaving(true)}>
+        <button type="button" className="button danger" onClick={() => setDeleting(true)}>
           <Icon name="delete" size={16} />
           {words.delete}
         </button>
@@ -146,8 +146,8 @@ function Head({ document }: { document: Document }) {
       {document.problem && <p className="notice bad">{document.problem}</p>}
       <Loads />
       <Confirm
-        open={leaving}
-        onClose={() => setLeaving(false)}
+        open={deleting}
+        onClose={() => setDeleting(false)}
         title={words.documents.deleteTitle}
         about={words.documents.deleteAbout(document.title)}
         yes={words.delete}

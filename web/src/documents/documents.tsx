@@ -1,4 +1,4 @@
-// All documents: dropped or fetched, followed while they are loaded, filtered, opened.
+// The list of documents, with filters, uploads, and loads in progress.
 
 import "./documents.css";
 import { useQueryClient } from "@tanstack/react-query";
@@ -12,7 +12,7 @@ import { useWords } from "../words";
 import { Figures } from "./figures";
 import { List } from "./list";
 import { Loads } from "./loading";
-import { type About, fetchFrom, send, watch } from "./loads";
+import { type DocumentMetadata, fetchFrom, send, watch } from "./loads";
 
 const FILTERS = ["corpus", "type", "status", "search", "sort"] as const;
 const STATUSES = ["ready", "loading", "empty", "failed", "duplicate"] as const;
@@ -32,9 +32,9 @@ export function Documents({ query }: { query: URLSearchParams }) {
   const [dropping, setDropping] = useState(false);
   const [fetching, setFetching] = useState(false);
   const choose = useRef<HTMLInputElement>(null);
-  const about: About = { corpus: filter.corpus, type: filter.type };
+  const metadata: DocumentMetadata = { corpus: filter.corpus, type: filter.type };
 
-  // What is being loaded is followed, whoever sent it.
+  // Follow all loads in progress, also those of other users.
   useEffect(() => {
     for (const { id, source } of loading.data?.documents ?? []) watch(queries, id, source);
   }, [queries, loading.data]);
@@ -44,7 +44,7 @@ export function Documents({ query }: { query: URLSearchParams }) {
   const drop = (event: DragEvent) => {
     event.preventDefault();
     setDropping(false);
-    send(queries, [...event.dataTransfer.files], about);
+    send(queries, [...event.dataTransfer.files], metadata);
   };
   const { corpora = {}, types = {}, figures, total } = first.data ?? {};
   const nothing = first.data && Object.keys(corpora).length === 0;
@@ -71,13 +71,13 @@ export function Documents({ query }: { query: URLSearchParams }) {
             hidden
             data-testid="files"
             onChange={(event) => {
-              send(queries, [...(event.target.files ?? [])], about);
+              send(queries, [...(event.target.files ?? [])], metadata);
               event.target.value = "";
             }}
           />
           <button type="button" className="button" onClick={() => setFetching(true)}>
             <Icon name="link" size={16} />
-            {words.documents.fromAddress}
+            {words.documents.fromUrl}
           </button>
           <button type="button" className="button main" onClick={() => choose.current?.click()}>
             <Icon name="upload" size={16} />
@@ -136,7 +136,7 @@ export function Documents({ query }: { query: URLSearchParams }) {
                 ))}
               </select>
             </search>
-            {total === 0 && <p className="soft">{words.documents.noneFit}</p>}
+            {total === 0 && <p className="soft">{words.documents.noMatches}</p>}
             {total !== undefined && total > 0 && <List filter={filter} total={total} />}
           </>
         )}
@@ -146,7 +146,7 @@ export function Documents({ query }: { query: URLSearchParams }) {
           {words.documents.dropNow}
         </div>
       )}
-      <FromAddress open={fetching} onClose={() => setFetching(false)} about={about} />
+      <FromUrl open={fetching} onClose={() => setFetching(false)} metadata={metadata} />
     </section>
   );
 }
@@ -163,18 +163,18 @@ function Pick({ label, value, onPick, children }: PickProps) {
   );
 }
 
-function FromAddress({ open, onClose, about }: { open: boolean; onClose: () => void; about: About }) {
+function FromUrl({ open, onClose, metadata }: { open: boolean; onClose: () => void; metadata: DocumentMetadata }) {
   const words = useWords();
   const queries = useQueryClient();
   const [text, setText] = useState("");
-  const addresses = text.split(/\s+/).filter((line) => /^https?:\/\//.test(line));
+  const urls = text.split(/\s+/).filter((line) => /^https?:\/\//.test(line));
   return (
-    <Dialog open={open} onClose={onClose} title={words.documents.fromAddress} about={words.documents.addressAbout}>
+    <Dialog open={open} onClose={onClose} title={words.documents.fromUrl} about={words.documents.urlAbout}>
       <form
         className="feedback"
         onSubmit={(event) => {
           event.preventDefault();
-          for (const url of addresses) void fetchFrom(queries, url, about);
+          for (const url of urls) void fetchFrom(queries, url, metadata);
           setText("");
           onClose();
         }}
@@ -182,7 +182,7 @@ function FromAddress({ open, onClose, about }: { open: boolean; onClose: () => v
         <textarea
           className="field"
           rows={4}
-          aria-label={words.documents.addresses}
+          aria-label={words.documents.urls}
           placeholder="https://"
           value={text}
           onChange={(event) => setText(event.target.value)}
@@ -191,8 +191,8 @@ function FromAddress({ open, onClose, about }: { open: boolean; onClose: () => v
           <button type="button" className="button" onClick={onClose}>
             {words.cancel}
           </button>
-          <button type="submit" className="button main" disabled={addresses.length === 0}>
-            {words.documents.fetch(addresses.length)}
+          <button type="submit" className="button main" disabled={urls.length === 0}>
+            {words.documents.fetch(urls.length)}
           </button>
         </div>
       </form>

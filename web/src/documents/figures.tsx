@@ -1,4 +1,4 @@
-// What documents come to, in figures.
+// Totals of the documents.
 
 import type { ReactNode } from "react";
 import type { DocumentFigures } from "../api/schema";

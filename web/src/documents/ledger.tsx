@@ -1,4 +1,4 @@
-// The ledger of a document: how each page was read, and why some are left out of the search.
+// The ledger of a document: how each page was read, and why some were skipped.
 
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef, useState } from "react";

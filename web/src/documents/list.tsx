@@ -1,4 +1,4 @@
-// The list of documents, however long it is: only what is in sight is asked for and drawn.
+// The list of documents, virtualized: only visible rows are fetched and rendered.
 
 import { useQueries, useQueryClient } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
@@ -26,7 +26,7 @@ export function List({ filter, total }: { filter: DocumentFilter; total: number 
   const words = useWords();
   const view = useRef<HTMLDivElement>(null);
   const queries = useQueryClient();
-  const [leaving, setLeaving] = useState<DocumentListed>();
+  const [deleting, setDeleting] = useState<DocumentListed>();
   const rows = useVirtualizer({
     count: total,
     getScrollElement: () => view.current,
@@ -49,7 +49,7 @@ export function List({ filter, total }: { filter: DocumentFilter; total: number 
   };
   const [first, last] = [seen[0], seen.at(-1)];
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable regions must be reachable with the keyboard
     <section className="card list" ref={view} tabIndex={0} aria-label={words.documents.list}>
       <table className="plain" aria-rowcount={total + 1}>
         <thead>
@@ -80,25 +80,25 @@ export function List({ filter, total }: { filter: DocumentFilter; total: number 
               key={row.key}
               index={row.index}
               document={at(row.index)}
-              onDelete={() => setLeaving(at(row.index))}
+              onDelete={() => setDeleting(at(row.index))}
             />
           ))}
         </tbody>
         {last && last.end < rows.getTotalSize() && <Space height={rows.getTotalSize() - last.end} />}
       </table>
       <Confirm
-        open={leaving !== undefined}
-        onClose={() => setLeaving(undefined)}
+        open={deleting !== undefined}
+        onClose={() => setDeleting(undefined)}
         title={words.documents.deleteTitle}
-        about={words.documents.deleteAbout(leaving?.title ?? "")}
+        about={words.documents.deleteAbout(deleting?.title ?? "")}
         yes={words.delete}
-        onYes={() => leaving && attempt(remove(leaving))}
+        onYes={() => deleting && attempt(remove(deleting))}
       />
     </section>
   );
 }
 
-/** Stands for the rows that are not drawn. */
+/** Space for rows that are not rendered. */
 function Space({ height }: { height: number }) {
   return (
     <tbody aria-hidden="true">

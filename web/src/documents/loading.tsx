@@ -1,9 +1,9 @@
-// What is being loaded, file by file and page by page.
+// Progress of uploads and loads.
 
 import { address } from "../route";
 import { useRefocus } from "../ui/focus";
 import { attempt } from "../ui/notices";
-import { IconButton, wrong } from "../ui/parts";
+import { errorText, IconButton } from "../ui/parts";
 import { useNumbers, useWords, type Words } from "../words";
 import { cancel, clear, isOver, type Load, type State, useLoads } from "./loads";
 
@@ -60,9 +60,9 @@ function Line({ load }: { load: Load }) {
             load.source
           )}
         </span>
-        <span className={`small ${tone ? `found ${tone}` : "soft"}`}>{inWords(words, numbers.count, load)}</span>
-        {load.again && (
-          <IconButton icon="retry" label={words.documents.againNamed(load.source)} onClick={load.again} />
+        <span className={`small ${tone ? `found ${tone}` : "soft"}`}>{progressText(words, numbers.count, load)}</span>
+        {load.retry && (
+          <IconButton icon="retry" label={words.documents.retryNamed(load.source)} onClick={load.retry} />
         )}
         {!isOver(load) && (
           <IconButton
@@ -86,14 +86,14 @@ function Line({ load }: { load: Load }) {
       )}
       {load.problem !== undefined && (
         <p className="small found bad" role="alert">
-          {wrong(load.problem, words)}
+          {errorText(load.problem, words)}
         </p>
       )}
     </li>
   );
 }
 
-function inWords(words: Words, count: (value: number) => string, load: Load): string {
+function progressText(words: Words, count: (value: number) => string, load: Load): string {
   if (load.state === "reading" && load.page && load.pages) return words.pageOf(load.page, load.pages);
   if (load.state === "indexing" && load.chunks !== undefined)
     return words.documents.indexed(load.chunks, count(load.chunks));

@@ -1,12 +1,13 @@
-// Documents that are being loaded: sent, read page by page, put into the index. Each is followed once.
+// Documents that are being loaded: uploaded, read page by page, and indexed. Each load has one stream.
 
 import type { QueryClient } from "@tanstack/react-query";
 import { useCallback, useSyncExternalStore } from "react";
-import { api, body, Failure, identified, Unreached } from "../api/client";
-import { follow, type Told } from "../api/events";
-import { keyIsWanted } from "../api/key";
+import { api, body, Failure, Unreached, withApiKey } from "../api/client";
+import { follow } from "../api/events";
+import { requestKey } from "../api/key";
 import { names } from "../api/queries";
-import { randomName } from "../api/random";
+import { randomId } from "../api/random";
+import type { LoadEvent } from "../api/schema";
 
 export type State =
   | "sending"
@@ -24,61 +25,61 @@ export type Load = {
   readonly id: string;
   readonly source: string;
   readonly state: State;
-  /** How much of this state is done, from 0 to 1, if that is known. */
+  /** Progress of this state, from 0 to 1, if known. */
   readonly part?: number;
   readonly page?: number;
   readonly pages?: number;
   readonly chunks?: number;
   readonly problem?: unknown;
-  /** Sends it again, where sending failed. */
-  readonly again?: () => void;
-  /** The document, once the server has taken it. */
+  /** Uploads it again, if the upload failed. */
+  readonly retry?: () => void;
+  /** The ID of the document, once the server has accepted it. */
   readonly document?: string;
 };
 
-/** What is said of documents that are sent. */
-export type About = {
+/** Metadata of documents to load. */
+export type DocumentMetadata = {
   readonly corpus?: string;
   readonly type?: string;
   readonly key?: string;
   readonly language?: string;
-  /** Who may see it. */
+  /** Labels that restrict who may see it. */
   readonly labels?: string[];
 };
 
-/** A browser has six connections to a server, and the page needs some for itself: two files are sent at once, two loads are followed. */
-const sending = turns(2);
-const following = turns(2);
+/** A browser allows six connections to a server, and the page needs some: two uploads and two streams at a time. */
+const uploads = queue(2);
+const streams = queue(2);
 
-/** Does things in their order, so many at once. */
-function turns(most: number) {
+/** Runs tasks in order, a limited number at a time. */
+function queue(limit: number) {
   const waiting: (() => Promise<void>)[] = [];
-  let busy = 0;
+  let running = 0;
   const next = () => {
-    const begin = busy < most ? waiting.shift() : undefined;
-    if (!begin) return;
-    busy += 1;
-    void begin().finally(() => {
-      busy -= 1;
+    const task = running < limit ? waiting.shift() : undefined;
+    if (!task) return;
+    running += 1;
+    void task().finally(() => {
+      running -= 1;
       next();
     });
   };
   return {
-    add: (doing: () => Promise<void>) => {
-      waiting.push(doing);
+    add: (task: () => Promise<void>) => {
+      waiting.push(task);
       next();
     },
-    /** Whether something waits for its turn. */
-    crowded: () => waiting.length > 0,
+    /** Whether tasks are waiting. */
+    hasWaiting: () => waiting.length > 0,
   };
 }
 
 let loads: readonly Load[] = [];
 const listeners = new Set<() => void>();
-/** Which line a document that is followed has. */
-const lines = new Map<string, string>();
+/** The load that shows the events of a document. */
+const loadIds = new Map<string, string>();
 const requests = new Map<string, XMLHttpRequest>();
-/** Documents whose load has just ended: the server tells it shortly before it has tidied up. */
+/** Documents whose load has just ended: the server sends the event shortly before it has cleaned up. */
 const settling = new Set<string>();
 const SETTLED_AFTER = 1_500;
 
@@ -87,8 +88,8 @@ function set(next: readonly Load[]) {
   for (const listener of listeners) listener();
 }
 
-function change(id: string, how: Partial<Load>) {
-  set(loads.map((load) => (load.id === id ? { ...load, ...how } : load)));
+function update(id: string, change: Partial<Load>) {
+  set(loads.map((load) => (load.id === id ? { ...load, ...change } : load)));
 }
 
 export function useLoads(): readonly Load[] {
@@ -103,45 +104,45 @@ export function isOver(load: Load): boolean {
   return !["sending", "waiting", "reading", "indexing"].includes(load.state);
 }
 
-/** Takes those that are over off the list. */
+/** Removes loads that are over from the list. */
 export function clear() {
   set(loads.filter((load) => !isOver(load)));
 }
 
-// What is not sent yet is gone when the page goes: whoever leaves is asked.
+// Uploads are lost when the page is closed, so the browser asks for confirmation.
 window.addEventListener("beforeunload", (event) => {
   if (loads.some((load) => load.state === "sending")) event.preventDefault();
 });
 
-/** Sends files, a few at a time. */
-export function send(queries: QueryClient, files: readonly File[], about: About) {
+/** Uploads files, a few at a time. */
+export function send(queries: QueryClient, files: readonly File[], metadata: DocumentMetadata) {
   for (const file of files) {
-    const id = randomName();
-    const begin = () => {
-      change(id, { state: "sending", part: 0, problem: undefined, again: undefined });
-      sending.add(() => sendOne(queries, id, file, about, begin));
+    const id = randomId();
+    const start = () => {
+      update(id, { state: "sending", part: 0, problem: undefined, retry: undefined });
+      uploads.add(() => sendOne(queries, id, file, metadata, start));
     };
     set([...loads, { id, source: file.name, state: "sending", part: 0 }]);
-    begin();
+    start();
   }
 }
 
-async function sendOne(queries: QueryClient, id: string, file: File, about: About, again: () => void) {
+async function sendOne(queries: QueryClient, id: string, file: File, metadata: DocumentMetadata, retry: () => void) {
   if (!loads.some((load) => load.id === id && load.state === "sending")) return;
   try {
-    const document = await upload(id, file, about);
-    await begun(queries, id, document, file.name);
+    const document = await upload(id, file, metadata);
+    await accepted(queries, id, document, file.name);
   } catch (error) {
     fail(id, error);
-    change(id, { again });
+    update(id, { retry });
   }
 }
 
-/** Sends one file. Only this kind of request tells how much of it has gone. */
-function upload(id: string, file: File, about: About): Promise<string> {
+/** Uploads a file. `XMLHttpRequest` is used because `fetch` does not report upload progress. */
+function upload(id: string, file: File, metadata: DocumentMetadata): Promise<string> {
   return new Promise((resolve, reject) => {
     const form = new FormData();
-    for (const [name, value] of Object.entries(about)) {
+    for (const [name, value] of Object.entries(metadata)) {
       const text = Array.isArray(value) ? value.join(",") : value;
       if (text) form.append(name, text);
     }
@@ -149,17 +150,17 @@ function upload(id: string, file: File, about: About): Promise<string> {
     const request = new XMLHttpRequest();
     requests.set(id, request);
     request.open("POST", "/documents");
-    for (const [name, value] of Object.entries(identified())) request.setRequestHeader(name, value);
-    request.upload.onprogress = ({ loaded, total }) => change(id, { part: loaded / total });
+    for (const [name, value] of Object.entries(withApiKey())) request.setRequestHeader(name, value);
+    request.upload.onprogress = ({ loaded, total }) => update(id, { part: loaded / total });
     request.onerror = () => reject(new Unreached("the connection was lost"));
     request.onabort = () => reject(new DOMException("stopped", "AbortError"));
     request.onloadend = () => requests.delete(id);
     request.onload = () => {
-      if (request.status === 401) keyIsWanted();
+      if (request.status === 401) requestKey();
       try {
-        const told = JSON.parse(request.responseText || "{}");
-        if (request.status < 300) resolve(told.documents[0].document_id);
-        else reject(new Failure(request.status, told.detail ?? `${request.status}`));
+        const response = JSON.parse(request.responseText || "{}");
+        if (request.status < 300) resolve(response.documents[0].document_id);
+        else reject(new Failure(request.status, response.detail ?? `${request.status}`));
       } catch {
         reject(new Failure(request.status, `${request.status} ${request.responseText.slice(0, 200)}`));
       }
@@ -168,80 +169,79 @@ function upload(id: string, file: File, about: About): Promise<string> {
   });
 }
 
-/** Has the server fetch a document. */
-export async function fetchFrom(queries: QueryClient, url: string, about: About) {
-  const id = randomName();
+/** Has the server download a document. */
+export async function fetchFrom(queries: QueryClient, url: string, metadata: DocumentMetadata) {
+  const id = randomId();
   set([...loads, { id, source: url, state: "waiting" }]);
   try {
-    const taken = body(await api.POST("/documents/fetch", { body: { url, ...about } }));
+    const taken = body(await api.POST("/documents/fetch", { body: { url, ...metadata } }));
     const document = taken.documents[0]?.document_id;
     if (!document) return;
-    await begun(queries, id, document, url);
+    await accepted(queries, id, document, url);
   } catch (error) {
     fail(id, error);
   }
 }
 
-/** The server has it: it is followed, or stopped if that was wanted meanwhile. */
-async function begun(queries: QueryClient, id: string, document: string, source: string) {
-  change(id, { document });
+/** The server has accepted the document: follows the load, or stops it if it was cancelled in the meantime. */
+async function accepted(queries: QueryClient, id: string, document: string, source: string) {
+  update(id, { document });
   if (loads.some((load) => load.id === id && load.state === "stopped")) return stop(document);
-  change(id, { state: "waiting", part: undefined });
+  update(id, { state: "waiting", part: undefined });
   watch(queries, document, source, id);
 }
 
 function fail(id: string, error: unknown) {
   const stopped = error instanceof DOMException && error.name === "AbortError";
-  change(id, stopped ? { state: "stopped" } : { state: "failed", problem: error });
+  update(id, stopped ? { state: "stopped" } : { state: "failed", problem: error });
 }
 
-/** Follows a document that is being loaded, also one that somebody else sent. */
+/** Follows the load of a document, also one that another user started. */
 export function watch(queries: QueryClient, document: string, source: string, id = document) {
-  // What has just ended may be listed for a moment longer.
+  // A load that has just ended may still be listed for a moment.
   if (id === document && settling.has(document)) return;
-  const before = lines.get(document);
+  const before = loadIds.get(document);
   if (before !== undefined) {
-    // It is followed already: what is heard from now on belongs to the newer line.
+    // It is followed already: the newer entry replaces the older one.
     if (before === id || id === document) return;
-    lines.set(document, id);
+    loadIds.set(document, id);
     set(loads.filter((load) => load.id !== before));
     return;
   }
-  lines.set(document, id);
+  loadIds.set(document, id);
   if (!loads.some((load) => load.id === id)) set([...loads, { id, source, state: "waiting", document }]);
   void queries.invalidateQueries({ queryKey: names.documents });
-  following.add(() => followOne(queries, document));
+  streams.add(() => followOne(queries, document));
 }
 
-/** One that says nothing for so long makes room for others: perhaps it only waits. */
+/** A stream without events for this long makes room for others: its load may only be queued. */
 const QUIET = 3_000;
 
 async function followOne(queries: QueryClient, document: string): Promise<void> {
-  const line = () => lines.get(document) ?? document;
-  const left = new AbortController();
+  const loadId = () => loadIds.get(document) ?? document;
+  const yielded = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const listen = () => {
+  const resetTimer = () => {
     clearTimeout(timer);
-    timer = setTimeout(() => (following.crowded() ? left.abort() : listen()), QUIET);
+    timer = setTimeout(() => (streams.hasWaiting() ? yielded.abort() : resetTimer()), QUIET);
   };
-  listen();
+  resetTimer();
   try {
-    await follow({
+    await follow<LoadEvent>({
       address: `/documents/${document}/events`,
-      hear: (told) => {
-        listen();
-        change(line(), heard(told));
+      onEvent: (event) => {
+        resetTimer();
+        update(loadId(), progress(event));
       },
-      ends: (told) => told.name === "end",
-      signal: left.signal,
+      signal: yielded.signal,
     });
   } catch (error) {
-    fail(line(), error);
+    fail(loadId(), error);
   } finally {
     clearTimeout(timer);
   }
-  if (left.signal.aborted) return following.add(() => followOne(queries, document));
-  lines.delete(document);
+  if (yielded.signal.aborted) return streams.add(() => followOne(queries, document));
+  loadIds.delete(document);
   settling.add(document);
   setTimeout(() => {
     settling.delete(document);
@@ -252,51 +252,41 @@ async function followOne(queries: QueryClient, document: string): Promise<void> 
   void queries.invalidateQueries({ queryKey: names.status });
 }
 
-function heard({ name, data }: Told): Partial<Load> {
-  const { value, status, error } = data as {
-    value?: { page?: number; pages?: number; chunks?: number; of?: number };
-    status?: string;
-    error?: string | null;
-  };
-  if (name === "page" && value) {
-    const { page, pages } = value;
-    return { state: "reading", page, pages, part: page && pages ? page / pages : undefined };
+function progress(event: LoadEvent): Partial<Load> {
+  switch (event.type) {
+    case "page_read": {
+      const { page, pages } = event;
+      return { state: "reading", page, pages, part: pages > 0 ? page / pages : undefined };
+    }
+    case "chunks_embedded": {
+      const { chunks, of } = event;
+      return { state: "indexing", chunks, part: of > 0 ? chunks / of : undefined };
+    }
+    case "ended":
+      return ended(event);
+    default:
+      return {};
   }
-  if (name === "chunks" && value) {
-    const { chunks, of } = value;
-    return { state: "indexing", chunks, part: chunks !== undefined && of ? chunks / of : undefined };
-  }
-  if (name === "end") {
-    if (status === "done") return came(data);
-    return status === "stopped" ? { state: "stopped" } : { state: "failed", problem: error ?? undefined };
-  }
-  return {};
 }
 
-/** What a load came to: it may have ended well, and the document still not be there to be searched. */
-function came(data: unknown): Partial<Load> {
-  const { message } = data as { message?: { text: string } | null };
-  const { outcome } = JSON.parse(message?.text ?? "{}") as { outcome?: Outcome };
-  if (typeof outcome === "object" && outcome.failed) return { state: "failed", problem: outcome.failed.why };
-  if (typeof outcome === "object" && outcome.duplicate) return { state: "duplicate", part: 1 };
-  if (outcome === "empty" || outcome === "unchanged" || outcome === "stopped") return { state: outcome, part: 1 };
-  return { state: "done", part: 1 };
+/** The final state. A load can end without an error and the document still not be searchable. */
+function ended({ status, error, summary }: Extract<LoadEvent, { type: "ended" }>): Partial<Load> {
+  if (status === "stopped") return { state: "stopped" };
+  if (status !== "done") return { state: "failed", problem: error ?? undefined };
+  const outcome = summary?.outcome ?? "loaded";
+  if (outcome === "loaded") return { state: "done", part: 1 };
+  if (typeof outcome === "string") return { state: outcome, part: 1 };
+  if ("failed" in outcome) return { state: "failed", problem: outcome.failed.why };
+  return { state: "duplicate", part: 1 };
 }
 
-type Outcome =
-  | "loaded"
-  | "unchanged"
-  | "empty"
-  | "stopped"
-  | { readonly failed?: { readonly why: string }; readonly duplicate?: { readonly of: string } };
-
-/** Stops sending or loading. What was there before stays. */
+/** Cancels an upload or a load. An earlier version of the document stays. */
 export async function cancel(load: Load) {
   const request = requests.get(load.id);
-  // What has gone whole is loaded, unless it is stopped there.
+  // A complete upload is loaded, so it must be stopped on the server.
   if (request && load.part !== 1) request.abort();
   else if (load.document) await stop(load.document);
-  else change(load.id, { state: "stopped" });
+  else update(load.id, { state: "stopped" });
 }
 
 async function stop(document: string) {

@@ -1,18 +1,18 @@
-// How the pages of a document were read, as a bar.
+// How the pages of a document were read, as a bar chart.
 
-import type { Tally as PageTally } from "../api/schema";
+import type { PageCounts } from "../api/schema";
 import { useNumbers, useWords } from "../words";
 import { PAGE_KINDS } from "./types";
 
-export function Tally({ tally }: { tally: PageTally }) {
+export function Tally({ tally }: { tally: PageCounts }) {
   const words = useWords();
   const numbers = useNumbers();
   const kinds = PAGE_KINDS.filter((kind) => tally.kinds[kind]);
-  const told = kinds.map((kind) => `${words.documents.kinds[kind]}: ${tally.kinds[kind]}`).join(", ");
+  const summary = kinds.map((kind) => `${words.documents.kinds[kind]}: ${tally.kinds[kind]}`).join(", ");
   return (
-    <span className="tally" title={told}>
+    <span className="tally" title={summary}>
       <span>{numbers.count(tally.count)}</span>
-      <span className="tally-bar" role="img" aria-label={told}>
+      <span className="tally-bar" role="img" aria-label={summary}>
         {kinds.map((kind) => (
           <span key={kind} className={`kind-${kind}`} style={{ flexGrow: tally.kinds[kind] }} />
         ))}

@@ -1,5 +1,4 @@
-// How pages may have been read.
+// How a page was read, in display order.
 
-/** The ways in which a page may have been read, in the order in which they are shown. */
 export const PAGE_KINDS = ["text", "table", "scanned", "empty", "garbled"] as const;
 export type PageKind = (typeof PAGE_KINDS)[number];

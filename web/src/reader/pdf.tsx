@@ -1,19 +1,19 @@
-// Draws one page of a PDF: the picture, its text to be selected and read aloud, and boxes over the words that are meant.
+// Renders a page of a PDF: the canvas, a text layer for selection and screen readers, and highlights.
 
 import { GlobalWorkerOptions, getDocument, type PDFDocumentProxy, PDFWorker, TextLayer } from "pdfjs-dist";
 import worker from "pdfjs-dist/build/pdf.worker.min.mjs?url";
 import { useEffect, useRef, useState } from "react";
-import { identified } from "../api/client";
+import { withApiKey } from "../api/client";
 import { Problem, Waiting } from "../ui/parts";
 import { useWords } from "../words";
-import type { Box } from "./reader";
+import type { Box } from "./box";
 
 GlobalWorkerOptions.workerSrc = worker;
 
-const BESIDES = "/assets/pdfjs";
-const MOST_PIXELS = 16_000_000;
+const ASSETS = "/assets/pdfjs";
+const MAX_PIXELS = 16_000_000;
 
-/** One for all documents that are opened. */
+/** One worker for all documents. */
 let shared: PDFWorker | undefined;
 
 function open(id: string) {
@@ -21,25 +21,25 @@ function open(id: string) {
   return getDocument({
     url: `/documents/${id}/original`,
     worker: shared,
-    httpHeaders: identified(),
-    // Only what is looked at is asked for: a schedule has thousands of pages.
+    httpHeaders: withApiKey(),
+    // Fetch only the pages that are shown: a document may have thousands.
     disableAutoFetch: true,
     disableStream: true,
-    cMapUrl: `${BESIDES}/cmaps/`,
+    cMapUrl: `${ASSETS}/cmaps/`,
     cMapPacked: true,
-    standardFontDataUrl: `${BESIDES}/standard_fonts/`,
-    wasmUrl: `${BESIDES}/wasm/`,
-    iccUrl: `${BESIDES}/iccs/`,
+    standardFontDataUrl: `${ASSETS}/standard_fonts/`,
+    wasmUrl: `${ASSETS}/wasm/`,
+    iccUrl: `${ASSETS}/iccs/`,
   });
 }
 
 type Opened = { readonly pdf?: PDFDocumentProxy; readonly error?: unknown };
 
-/** A document for as long as it is looked at, and trying again to open it. */
+/** Opens a document while the component is mounted, with a function to try again. */
 function usePdf(id: string): [Opened, () => void] {
   const [opened, setOpened] = useState<Opened>({});
   const [tries, setTries] = useState(0);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each try opens it anew
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each attempt opens it again
   useEffect(() => {
     let gone = false;
     const task = open(id);
@@ -67,7 +67,7 @@ export function PdfPage({ document: id, page, boxes, zoom }: PdfPageProps) {
   const texts = useRef<HTMLDivElement>(null);
   const first = useRef<HTMLDivElement>(null);
   const room = useWidth(frame);
-  /** The page in points, once it is drawn. */
+  /** The size of the page in points, once it is rendered. */
   const [size, setSize] = useState<Size>();
   const [failed, setFailed] = useState<unknown>();
   const width = Math.max(room - 2, 200) * zoom;
@@ -83,11 +83,11 @@ export function PdfPage({ document: id, page, boxes, zoom }: PdfPageProps) {
       const plain = opened.getViewport({ scale: 1 });
       const scale = width / plain.width;
       const viewport = opened.getViewport({ scale });
-      // Some browsers draw nothing at all beyond some sixteen million pixels.
-      const most = Math.sqrt(MOST_PIXELS / (viewport.width * viewport.height));
+      // Some browsers render nothing on a canvas of more than about sixteen million pixels.
+      const most = Math.sqrt(MAX_PIXELS / (viewport.width * viewport.height));
       const ratio = Math.min(window.devicePixelRatio || 1, 3, most);
       if (gone) return;
-      // Drawn aside first, so that the page before stays until this one is there.
+      // Rendered offscreen, so that the previous page stays until this one is ready.
       const aside = document.createElement("canvas");
       aside.width = Math.floor(viewport.width * ratio);
       aside.height = Math.floor(viewport.height * ratio);
@@ -115,7 +115,7 @@ export function PdfPage({ document: id, page, boxes, zoom }: PdfPageProps) {
     };
   }, [pdf, page, width, room]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what is meant comes into sight whenever it changes
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the highlight scrolls into view whenever it changes
   useEffect(() => {
     if (size) first.current?.scrollIntoView({ block: "center", inline: "start" });
   }, [size, page, boxes]);
@@ -123,7 +123,7 @@ export function PdfPage({ document: id, page, boxes, zoom }: PdfPageProps) {
   const error = unopened ?? failed;
   const percent = (value: number, of: number) => `${(100 * value) / of}%`;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable regions must be reachable with the keyboard
     <section className="pdf" ref={frame} tabIndex={0} aria-label={words.page(page)}>
       {error !== undefined && error !== null && <Problem error={error} again={again} />}
       {!size && !error && <Waiting label={words.loading} />}

@@ -1,29 +1,28 @@
-// A page of a document, as it looks, with the words that are meant highlighted. What is no PDF is shown as it was read.
+// A page of a document with highlights: PDF pages are rendered, other documents are shown as text.
 
 import "./reader.css";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useState } from "react";
-import { failure, identified, reach } from "../api/client";
+import { failure, reach, withApiKey } from "../api/client";
 import { useDocument } from "../api/queries";
 import { address } from "../route";
 import { IconButton, Problem, Waiting } from "../ui/parts";
 import { useWords } from "../words";
+import type { Box } from "./box";
 import { PdfPage } from "./pdf";
 import { TextPage } from "./text";
-
-export type Box = readonly number[];
 
 type ReaderProps = {
   document: string;
   page: number;
-  /** The version that is meant, if it matters. */
+  /** The version that the citation refers to. */
   version?: string;
   boxes?: readonly Box[];
   snippet?: string;
   children?: ReactNode;
-  /** Whether the title is shown, which leads to the document. */
+  /** Whether to show the title, with a link to the document. */
   titled?: boolean;
-  /** Told when another page is looked at. */
+  /** Called when another page is shown. */
   onPage?: (page: number) => void;
 };
 
@@ -43,7 +42,7 @@ export function Reader({
     queryKey: ["kind", id, document.data?.version],
     enabled: !!document.data,
     queryFn: async () => {
-      const response = await reach(`/documents/${id}/original`, { method: "HEAD", headers: identified() });
+      const response = await reach(`/documents/${id}/original`, { method: "HEAD", headers: withApiKey() });
       if (!response.ok) throw await failure(response);
       return response.headers.get("content-type") ?? "";
     },
@@ -55,9 +54,9 @@ export function Reader({
     setAt(to);
     onPage?.(to);
   };
-  // On a small screen, words that are meant are to be read at once.
+  // On a small screen, zoom in on the highlight.
   const [zoom, setZoom] = useState(boxes.length > 0 && window.innerWidth < 640 ? 2 : 1);
-  // What was read stays when reading it again fails.
+  // Data that is already loaded stays when refreshing it fails.
   for (const one of [document, kind]) {
     if (one.error && one.data === undefined) return <Problem error={one.error} again={() => one.refetch()} />;
   }

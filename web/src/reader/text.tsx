@@ -1,4 +1,4 @@
-// The text of a page as it was read, with the words that are meant highlighted.
+// The extracted text of a page, with the cited words highlighted.
 
 import { useEffect, useRef } from "react";
 import { usePageText } from "../api/queries";
@@ -10,7 +10,7 @@ export function TextPage({ document, page, snippet }: { document: string; page: 
   const words = useWords();
   const text = usePageText(document, page);
   const mark = useRef<HTMLElement>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what is meant comes into sight whenever it changes
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the highlight scrolls into view whenever it changes
   useEffect(() => {
     mark.current?.scrollIntoView({ block: "center" });
   }, [text.data, snippet]);
@@ -18,7 +18,7 @@ export function TextPage({ document, page, snippet }: { document: string; page: 
   if (!text.data) return <Waiting label={words.loading} />;
   const { passages, page: record } = text.data;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable regions must be reachable with the keyboard
     <section className="text-page" tabIndex={0} aria-label={words.page(page)}>
       {passages.length === 0 && (
         <p className="soft">{words.nothingRead(words.documents.kinds[record.kind as PageKind] ?? record.kind)}</p>

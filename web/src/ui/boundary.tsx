@@ -1,4 +1,4 @@
-// Keeps a fault of one view from taking the whole page along.
+// An error boundary, so that an error in one view does not break the whole page.
 
 import { Component, type ReactNode } from "react";
 import { reach } from "../api/client";
@@ -9,7 +9,7 @@ import { Problem } from "./parts";
 type State = { readonly error?: unknown };
 
 type BoundaryProps = {
-  /** What is shown: the fault of one thing is none of the next. */
+  /** Identifies the content. Another value clears the error. */
   of?: string;
   children: ReactNode;
 };
@@ -28,7 +28,7 @@ export class Boundary extends Component<BoundaryProps, State> {
   override render() {
     const { error } = this.state;
     if (error === undefined) return this.props.children;
-    const again = () => (error instanceof PartMissing ? attempt(anew()) : this.setState({ error: undefined }));
+    const again = () => (error instanceof PartMissing ? attempt(reload()) : this.setState({ error: undefined }));
     return (
       <div className="centred">
         <Problem error={error} again={again} />
@@ -37,8 +37,8 @@ export class Boundary extends Component<BoundaryProps, State> {
   }
 }
 
-/** Loads the page anew, if it is there to be loaded. */
-async function anew() {
+/** Reloads the page if the server can be reached. */
+async function reload() {
   await reach("/info");
   location.reload();
 }

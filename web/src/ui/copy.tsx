@@ -1,4 +1,4 @@
-// Copies a text. A server in the next room is no secure origin for a browser, so the older way is tried there.
+// Copies text. The clipboard API needs a secure origin; elsewhere `execCommand` is used.
 
 import { useEffect, useState } from "react";
 import { useWords } from "../words";
@@ -24,7 +24,7 @@ export function CopyButton({ text }: { text: string }) {
   );
 }
 
-async function copy(text: string, otherwise: string) {
+async function copy(text: string, message: string) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const field = document.createElement("textarea");
   field.value = text;
@@ -35,5 +35,5 @@ async function copy(text: string, otherwise: string) {
   const copied = document.execCommand("copy");
   field.remove();
   if (focused instanceof HTMLElement) focused.focus();
-  if (!copied) throw new Error(otherwise);
+  if (!copied) throw new Error(message);
 }

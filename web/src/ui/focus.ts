@@ -1,8 +1,8 @@
-// Where the focus goes when what had it vanishes.
+// Moves the focus when the focused element is removed.
 
 import { useEffect } from "react";
 
-/** When the part that uses this vanishes, and the focus with it, another one gets it. */
+/** When the component unmounts and takes the focus with it, focuses another element. */
 export function useRefocus(selector: string) {
   useEffect(
     () => () => {

@@ -1,4 +1,4 @@
-// Pictures for buttons, drawn with one pen.
+// Icons.
 
 import type { ReactNode } from "react";
 
@@ -15,13 +15,13 @@ const PATHS = {
   bad: (
     <path d="M16 13V5h3.500v8zM16 13l-4 7c-1.5 0-2.5-1.2-2-3l.7-3H5c-1 0-1.7-1-1.4-2l1.5-5.500C5.3 5.6 6.1 5 7 5h9" />
   ),
-  way: <path d="M6 5.500h0M18 18.500h0M8 5.500h5a3 3 0 0 1 0 6h-2a3.5 3.5 0 0 0 0 7h5" />,
+  trace: <path d="M6 5.500h0M18 18.500h0M8 5.500h5a3 3 0 0 1 0 6h-2a3.5 3.5 0 0 0 0 7h5" />,
   plus: <path d="M12 5v14M5 12h14" />,
   close: <path d="m6 6 12 12M18 6 6 18" />,
   menu: <path d="M4 7h16M4 12h16M4 17h16" />,
   chat: <path d="M4 5h16v11H9l-5 4z" />,
   documents: <path d="M7 3h7l4 4v14H7zM14 3v4h4M10 12h5M10 16h5" />,
-  state: <path d="M4 12h4l2.5-6 3.5 12 2.5-6H20" />,
+  status: <path d="M4 12h4l2.5-6 3.5 12 2.5-6H20" />,
   delete: <path d="M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13" />,
   upload: <path d="M12 16V5m-5 5 5-5 5 5M5 19h14" />,
   link: <path d="M10 14a4 4 0 0 0 6 0l3-3a4 4 0 0 0-6-6l-1 1M14 10a4 4 0 0 0-6 0l-3 3a4 4 0 0 0 6 6l1-1" />,

@@ -1,4 +1,4 @@
-// Whether the window is so.
+// Whether a media query matches.
 
 import { useCallback, useSyncExternalStore } from "react";
 

@@ -1,4 +1,4 @@
-// What went wrong with something that was done in passing, told where it is seen from everywhere.
+// Notices about actions that failed, visible from every view.
 
 import { useSyncExternalStore } from "react";
 import { useWords } from "../words";
@@ -7,16 +7,16 @@ import { IconButton, Problem } from "./parts";
 let failure: unknown;
 const listeners = new Set<() => void>();
 
-/** Tells what went wrong; undefined takes it back. */
-export function tell(error: unknown) {
+/** Shows an error; undefined hides it. */
+export function showError(error: unknown) {
   failure = error;
   for (const listener of listeners) listener();
 }
 
-/** Does something, and tells if it fails. */
-export function attempt(doing: Promise<unknown>) {
-  tell(undefined);
-  doing.catch(tell);
+/** Shows an error if the action fails. */
+export function attempt(action: Promise<unknown>) {
+  showError(undefined);
+  action.catch(showError);
 }
 
 export function Notices() {
@@ -32,7 +32,7 @@ export function Notices() {
   return (
     <div className="notices card">
       <Problem error={error} />
-      <IconButton icon="close" label={words.close} onClick={() => tell(undefined)} />
+      <IconButton icon="close" label={words.close} onClick={() => showError(undefined)} />
     </div>
   );
 }

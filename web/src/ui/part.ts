@@ -1,8 +1,8 @@
-// Parts of the page that are fetched when they are first needed.
+// Components that are loaded when they are first needed.
 
 import { type ComponentType, lazy } from "react";
 
-/** A part could not be fetched: the server is away, or it was updated and has the part under another name. */
+/** The code could not be loaded: the server is unreachable, or was updated and its files have other names. */
 export class PartMissing extends Error {}
 
 export function part<P>(load: () => Promise<ComponentType<P>>) {

@@ -1,4 +1,4 @@
-// The small parts that all views share.
+// Shared components.
 
 import * as RadixDialog from "@radix-ui/react-dialog";
 import type { ButtonHTMLAttributes, ReactNode } from "react";
@@ -9,7 +9,7 @@ import { PartMissing } from "./part";
 
 type IconButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & { icon: IconName; label: string };
 
-/** A button with a picture, and a name for those who do not see it. */
+/** A button with an icon and an accessible name. */
 export function IconButton({ icon, label, className = "", ...rest }: IconButtonProps) {
   return (
     <button type="button" className={`button bare icon ${className}`} aria-label={label} title={label} {...rest}>
@@ -46,7 +46,7 @@ type ConfirmProps = {
   onYes: () => void;
 };
 
-/** Asks before something is done that cannot be undone. */
+/** Asks for confirmation before an action that cannot be undone. */
 export function Confirm({ open, onClose, title, about, yes, onYes }: ConfirmProps) {
   const words = useWords();
   return (
@@ -70,24 +70,24 @@ export function Confirm({ open, onClose, title, about, yes, onYes }: ConfirmProp
   );
 }
 
-/** What went wrong, in words. */
-export function wrong(error: unknown, words: Words): string {
+/** The message of an error. */
+export function errorText(error: unknown, words: Words): string {
   if (error instanceof Unreached) return words.notReached;
   if (error instanceof PartMissing) return words.partMissing;
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What went wrong, with what helps to find it in the log. */
+/** An error, with the ID of the request in the log. */
 export function Problem({ error, again }: { error: unknown; again?: () => void }) {
   const words = useWords();
   return (
     <div className="notice bad" role="alert">
       <Icon name="warning" />
       <div className="grow">
-        <p>{wrong(error, words)}</p>
-        {error instanceof Failure && error.trace && (
+        <p>{errorText(error, words)}</p>
+        {error instanceof Failure && error.requestId && (
           <p>
-            {words.trace} <code>{error.trace}</code>
+            {words.requestId} <code>{error.requestId}</code>
           </p>
         )}
       </div>
@@ -100,7 +100,7 @@ export function Problem({ error, again }: { error: unknown; again?: () => void }
   );
 }
 
-/** A table that may be wider than its place: it scrolls by itself, also with the keyboard. */
+/** A frame for a table that may be too wide: it scrolls, also with the keyboard. */
 export function TableFrame({
   label,
   className = "",
@@ -111,7 +111,7 @@ export function TableFrame({
   children: ReactNode;
 }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable regions must be reachable with the keyboard
     <section className={`table-frame ${className}`} aria-label={label} tabIndex={0}>
       {children}
     </section>

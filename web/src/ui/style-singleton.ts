@@ -1,5 +1,5 @@
-// Stands in for a part of Radix's scroll lock that writes style elements: sheets are adopted instead, which a strict policy
-// allows.
+// Replaces a module of Radix's scroll lock that inserts style elements. It uses adopted style sheets instead, which our
+// content security policy allows.
 
 import { useEffect } from "react";
 
@@ -23,7 +23,7 @@ export function stylesheetSingleton() {
 export function styleHookSingleton() {
   const sheet = stylesheetSingleton();
   return (styles: string, isDynamic?: boolean) => {
-    // biome-ignore lint/correctness/useExhaustiveDependencies: only a style that may change is written again
+    // biome-ignore lint/correctness/useExhaustiveDependencies: only dynamic styles are updated
     useEffect(() => {
       sheet.add(styles);
       return () => sheet.remove();
@@ -33,7 +33,7 @@ export function styleHookSingleton() {
 
 export function styleSingleton() {
   const useStyle = styleHookSingleton();
-  // biome-ignore lint/correctness/noComponentHookFactories: it stands in for a library's part of this shape
+  // biome-ignore lint/correctness/noComponentHookFactories: it replaces a library function of this form
   return function Sheet({ styles, dynamic }: { styles: string; dynamic?: boolean }) {
     useStyle(styles, dynamic);
     return null;

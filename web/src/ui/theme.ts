@@ -1,22 +1,22 @@
-// Light, dark, or as the system has it.
+// Light, dark, or the theme of the system.
 
 import { useState } from "react";
 
-const PLACE = "ibid.theme";
+const STORAGE_KEY = "ibid.theme";
 
 function show(theme: string) {
   if (theme === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
 }
 
-show(localStorage.getItem(PLACE) ?? "auto");
+show(localStorage.getItem(STORAGE_KEY) ?? "auto");
 
 export function useTheme(): [string, (theme: string) => void] {
-  const [theme, set] = useState(localStorage.getItem(PLACE) ?? "auto");
+  const [theme, set] = useState(localStorage.getItem(STORAGE_KEY) ?? "auto");
   return [
     theme,
     (chosen) => {
-      localStorage.setItem(PLACE, chosen);
+      localStorage.setItem(STORAGE_KEY, chosen);
       show(chosen);
       set(chosen);
     },

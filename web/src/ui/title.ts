@@ -1,4 +1,4 @@
-// What a tab is called: what is open in it.
+// The title of the tab.
 
 import { useEffect } from "react";
 

@@ -1,28 +1,32 @@
-// The words of the page, in the language of whoever reads it.
+// The texts of the page, in the language of the user.
 
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react";
-import { en } from "./en";
+import { en, type Words } from "./en";
 import { es } from "./es";
 
-export type Words = typeof en;
+export type { Words };
 
 const ALL: Record<string, Words> = { en, es };
 
 export const LANGUAGES: Record<string, string> = { en: "English", es: "Español" };
 
-const PLACE = "ibid.language";
+const STORAGE_KEY = "ibid.language";
 
-type Chosen = { readonly language: string; readonly words: Words; readonly choose: (language: string) => void };
+type LanguageState = {
+  readonly language: string;
+  readonly words: Words;
+  readonly choose: (language: string) => void;
+};
 
-const Context = createContext<Chosen>({ language: "en", words: en, choose: () => {} });
+const Context = createContext<LanguageState>({ language: "en", words: en, choose: () => {} });
 
-function usual(): string {
-  const wanted = [localStorage.getItem(PLACE) ?? "", ...navigator.languages].map((tag) => tag.slice(0, 2));
+function preferred(): string {
+  const wanted = [localStorage.getItem(STORAGE_KEY) ?? "", ...navigator.languages].map((tag) => tag.slice(0, 2));
   return wanted.find((language) => language in ALL) ?? "en";
 }
 
 export function WordsProvider({ children }: { children: ReactNode }) {
-  const [language, setLanguage] = useState(usual);
+  const [language, setLanguage] = useState(preferred);
   useEffect(() => {
     document.documentElement.lang = language;
   }, [language]);
@@ -31,7 +35,7 @@ export function WordsProvider({ children }: { children: ReactNode }) {
       language,
       words: ALL[language] ?? en,
       choose: (language: string) => {
-        localStorage.setItem(PLACE, language);
+        localStorage.setItem(STORAGE_KEY, language);
         setLanguage(language);
       },
     }),
@@ -49,7 +53,7 @@ export function useLanguage(): [string, (language: string) => void] {
   return [language, choose];
 }
 
-/** Numbers and times as the language writes them. */
+/** Formats numbers and times for the language. */
 export function useNumbers() {
   const { language } = useContext(Context);
   return useMemo(() => {
@@ -70,9 +74,9 @@ export function useNumbers() {
       },
       time: (milliseconds: number) =>
         milliseconds < 1000 ? `${number.format(milliseconds)} ms` : `${short.format(milliseconds / 1000)} s`,
-      /** What something cost, roughly. */
+      /** A cost, rounded. */
       cost: (value: number) => cost.format(value),
-      /** What something costs, exactly. */
+      /** A price, exact. */
       price: (value: number) => price.format(value),
       moment: (time: string | number) => moment.format(new Date(time)),
       since: (time: string | number) => {

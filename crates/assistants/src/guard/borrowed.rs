@@ -3,7 +3,7 @@
 use super::bare::{Bare, is_negation};
 use super::lines::pieces;
 use super::values::{agree, claimed, values};
-use crate::format::Cited;
+use crate::format::CitationDraft;
 use crate::source::Source;
 
 /// So many words in a row are no accident.
@@ -16,13 +16,13 @@ pub(super) fn from(answer: &str, text: &str) -> Option<String> {
 }
 
 /// The source that an answer has most words in a row from, if those are enough to tell.
-pub(super) fn of_any(answer: &str, sources: &[Source]) -> Option<Cited> {
-    let mut best: Option<(usize, Cited)> = None;
+pub(super) fn of_any(answer: &str, sources: &[Source]) -> Option<CitationDraft> {
+    let mut best: Option<(usize, CitationDraft)> = None;
     for source in sources {
         // Of two that have as many, the first: it was found to be the nearer one.
         let most = best.as_ref().map_or(0, |(most, _)| *most);
         if let Some((count, quote)) = longest(answer, source.text()).filter(|(count, _)| *count > most) {
-            best = Some((count, Cited { source: source.number, page: None, quote }));
+            best = Some((count, CitationDraft { source: source.number, page: None, quote }));
         }
     }
     best.map(|(_, cited)| cited)

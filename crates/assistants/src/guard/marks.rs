@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use super::pattern;
-use crate::format::Cited;
+use crate::format::CitationDraft;
 
 /// One or more numbers in brackets, perhaps each with a page.
 static MARK: LazyLock<Regex> = LazyLock::new(|| {
@@ -34,9 +34,9 @@ static QUOTATION: LazyLock<Regex> = LazyLock::new(|| {
 /// What the words of an answer cite.
 pub(super) struct Marks {
     /// The sources, each with a page if one is named.
-    pub(super) cited: Vec<Cited>,
+    pub(super) cited: Vec<CitationDraft>,
     /// What is quoted, and the sources that it may be from: those of the next mark on the line, else of the one before.
-    pub(super) quoted: Vec<(String, Vec<Cited>)>,
+    pub(super) quoted: Vec<(String, Vec<CitationDraft>)>,
     /// Numbers that no source has.
     pub(super) unknown: BTreeSet<u32>,
 }
@@ -77,9 +77,9 @@ pub(super) fn read(answer: &str, known: &BTreeSet<u32>) -> (String, Marks) {
 }
 
 /// The sources that a mark names.
-fn cited(mark: &Captures<'_>) -> Vec<Cited> {
+fn cited(mark: &Captures<'_>) -> Vec<CitationDraft> {
     let inside = mark.name("inside").map_or("", |inside| inside.as_str());
-    let mut all: Vec<Cited> = Vec::new();
+    let mut all: Vec<CitationDraft> = Vec::new();
     for one in ONE.captures_iter(inside) {
         let number = |name: &str| one.name(name).and_then(|part| part.as_str().parse::<u32>().ok());
         let Some(source) = number("number") else { continue };
@@ -87,7 +87,7 @@ fn cited(mark: &Captures<'_>) -> Vec<Cited> {
             (Some(_), Some(last)) if last.source < source => last.source + 1,
             _ => source,
         };
-        all.extend((from..=source).map(|source| Cited {
+        all.extend((from..=source).map(|source| CitationDraft {
             source,
             page: number("page"),
             quote: String::new(),
@@ -105,8 +105,8 @@ pub(super) fn without(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn cite(source: u32, page: Option<u32>) -> Cited {
-        Cited { source, page, quote: String::new() }
+    fn cite(source: u32, page: Option<u32>) -> CitationDraft {
+        CitationDraft { source, page, quote: String::new() }
     }
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
         let known = [1, 2].into();
         let quoted = |answer: &str| {
             let (_, marks) = read(answer, &known);
-            let of = |(text, of): &(String, Vec<Cited>)| {
+            let of = |(text, of): &(String, Vec<CitationDraft>)| {
                 (text.clone(), of.iter().map(|one| one.source).collect::<Vec<_>>())
             };
             marks.quoted.iter().map(of).collect::<Vec<_>>()

@@ -13,18 +13,19 @@ mod warning;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ibid_core::Scope;
-use ibid_core::evidence::{DocumentId, EvidenceError, Index, Passage, Place};
+use ibid_core::answer::{Citation, QuoteMatch, Warning, WarningKind};
+use ibid_core::evidence::{BoundingBox, DocumentId, EvidenceError, Index, Passage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::format::{Cited, Written};
+use crate::format::{CitationDraft, ParsedAnswer};
 use crate::language::Language;
 use crate::source::{Origin, Source};
-pub use quote::Found;
-use quote::{Said, Spans, find};
+use quote::{PageText, Spans, find};
 use regex::Regex;
 use values::{Worth, agree, claimed, values};
-pub use warning::{Warning, WarningKind};
+pub(crate) use warning::warning;
+use warning::warning_about;
 
 /// What is done about what the guard finds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -39,35 +40,9 @@ pub enum Policy {
     Block,
 }
 
-/// A citation as it is handed out.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Citation {
-    /// The number of the source, as it stands in the answer.
-    pub source: u32,
-    /// Which document; for what a tool gave back, the name of the tool.
-    pub document_id: String,
-    /// Its type, or `tool`.
-    pub document_type: String,
-    /// Its title.
-    pub title: String,
-    /// The page; none for what a tool gave back.
-    pub page: Option<u32>,
-    /// The words that bear the answer out, as the source has them; what was quoted if they were not found.
-    pub snippet: String,
-    /// Whether the quotation was found.
-    pub found: Found,
-    /// Where the words stand on the page: left, top, right, bottom, in points.
-    pub boxes: Vec<[f32; 4]>,
-    /// The version of the document: the SHA-256 of its content.
-    pub version: String,
-    /// What the model quoted.
-    #[serde(skip)]
-    quoted: String,
-}
-
 /// An answer after it was looked at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Checked {
+pub struct VerifiedAnswer {
     /// The answer, without marks of sources that there are not.
     pub answer: String,
     /// What it cites.
@@ -89,10 +64,10 @@ pub async fn check(
     index: &dyn Index,
     scope: &Scope,
     sources: &[Source],
-    written: &Written,
+    written: &ParsedAnswer,
     said: &str,
     language: Language,
-) -> Result<Checked, EvidenceError> {
+) -> Result<VerifiedAnswer, EvidenceError> {
     let mut warnings = Vec::new();
     let known: BTreeSet<u32> = sources.iter().map(|source| source.number).collect();
     let (answer, marks) = marks::read(&written.answer, &known);
@@ -100,7 +75,7 @@ pub async fn check(
         if !known.contains(number) {
             let (english, spanish) =
                 (format!("there is no source {number}"), format!("no hay fuente {number}"));
-            let warning = Warning::new(WarningKind::UnknownSource, language, english, spanish);
+            let warning = warning(WarningKind::UnknownSource, language, english, spanish);
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
@@ -112,7 +87,7 @@ pub async fn check(
     let mut cited = all_cited(&written.cited, &marks.cited);
     cited.retain(|cited| known.contains(&cited.source));
     // An answer that has its words from a source rests on it, whether it names it, another or none.
-    let bears = |cited: &Cited| {
+    let bears = |cited: &CitationDraft| {
         let source = sources.iter().find(|source| source.number == cited.source);
         !cited.quote.trim().is_empty()
             || source.is_some_and(|source| borrowed::from(about.answer, source.text()).is_some())
@@ -123,11 +98,12 @@ pub async fn check(
     for cited in cited {
         let Some(source) = sources.iter().find(|source| source.number == cited.source) else { continue };
         let citation = pages.of_source(source, &cited, &about, &mut warnings).await?;
-        if citation.found == Found::NotFound {
+        if citation.found == QuoteMatch::NotFound {
             let (source, quote) = (cited.source, cited.quote.trim());
             let english = format!("source {source} does not say: {quote}");
             let spanish = format!("la fuente {source} no dice: {quote}");
-            warnings.push(Warning::new(WarningKind::QuoteNotFound, language, english, spanish).about(quote));
+            warnings
+                .push(warning_about(warning(WarningKind::QuoteNotFound, language, english, spanish), quote));
         }
         citations.push(citation);
     }
@@ -145,12 +121,16 @@ pub async fn check(
             None => {
                 let english = format!("no source that is cited says: {quote}");
                 let spanish = format!("ninguna fuente citada dice: {quote}");
-                warnings
-                    .push(Warning::new(WarningKind::QuoteNotFound, language, english, spanish).about(quote));
+                warnings.push(warning_about(
+                    warning(WarningKind::QuoteNotFound, language, english, spanish),
+                    quote,
+                ));
                 citations.extend(pages.missed(sources, quote, of.first()));
                 let missed = of.first().map(|one| one.source);
                 citations.retain(|other| {
-                    Some(other.source) != missed || !other.quoted.is_empty() || other.found == Found::NotFound
+                    Some(other.source) != missed
+                        || !other.quoted.is_empty()
+                        || other.found == QuoteMatch::NotFound
                 });
             }
         }
@@ -160,24 +140,19 @@ pub async fn check(
     warnings.extend(unborne_values(&marks::without(&written.claims()), sources, &cited, said, language));
     if cited.is_empty() && !sources.is_empty() {
         let (english, spanish) = ("the answer cites no source", "la respuesta no cita ninguna fuente");
-        warnings.push(Warning::new(
-            WarningKind::NothingCited,
-            language,
-            english.to_owned(),
-            spanish.to_owned(),
-        ));
+        warnings.push(warning(WarningKind::NothingCited, language, english.to_owned(), spanish.to_owned()));
     }
-    Ok(Checked { answer, citations, warnings })
+    Ok(VerifiedAnswer { answer, citations, warnings })
 }
 
 /// What is cited in fields and in the words. Who is cited with a quotation, or with a page, is not cited again without.
-fn all_cited(in_fields: &[Cited], in_words: &[Cited]) -> Vec<Cited> {
-    let mut all: Vec<Cited> = Vec::new();
-    let telling = |cited: &&Cited| (cited.quote.trim().is_empty(), cited.page.is_none());
-    let mut sorted: Vec<&Cited> = in_fields.iter().chain(in_words).collect();
+fn all_cited(in_fields: &[CitationDraft], in_words: &[CitationDraft]) -> Vec<CitationDraft> {
+    let mut all: Vec<CitationDraft> = Vec::new();
+    let telling = |cited: &&CitationDraft| (cited.quote.trim().is_empty(), cited.page.is_none());
+    let mut sorted: Vec<&CitationDraft> = in_fields.iter().chain(in_words).collect();
     sorted.sort_by_key(telling);
     for cited in sorted {
-        let told = |other: &Cited| {
+        let told = |other: &CitationDraft| {
             let same_words = cited.quote.trim().is_empty() || cited.quote == other.quote;
             other.source == cited.source && same_words && (cited.page.is_none() || cited.page == other.page)
         };
@@ -201,13 +176,13 @@ impl About<'_> {
     }
 }
 
-fn of_tool(tool: &str, text: &str, cited: &Cited, about: &About<'_>) -> Citation {
-    let said = [Said { text, path: &[], follows: false }];
+fn of_tool(tool: &str, text: &str, cited: &CitationDraft, about: &About<'_>) -> Citation {
+    let said = [PageText { text, path: &[], follows: false }];
     let words = words_meant(cited, text, about);
     let (found, snippet) = match words.as_str() {
-        "" => (Found::Unquoted, about.nearest(text).0),
+        "" => (QuoteMatch::Unquoted, about.nearest(text).0),
         quote => match find(quote, &said) {
-            (Found::NotFound, _) => (Found::NotFound, quote.to_owned()),
+            (QuoteMatch::NotFound, _) => (QuoteMatch::NotFound, quote.to_owned()),
             (found, spans) => (found, words_of(&said, &spans)),
         },
     };
@@ -220,7 +195,7 @@ fn of_tool(tool: &str, text: &str, cited: &Cited, about: &About<'_>) -> Citation
         snippet,
         found,
         boxes: Vec::new(),
-        version: String::new(),
+        content_hash: String::new(),
         quoted: cited.quote.trim().to_owned(),
     }
 }
@@ -246,7 +221,7 @@ impl Pages<'_> {
     async fn of_source(
         &mut self,
         source: &Source,
-        cited: &Cited,
+        cited: &CitationDraft,
         about: &About<'_>,
         warnings: &mut Vec<Warning>,
     ) -> Result<Citation, EvidenceError> {
@@ -261,15 +236,15 @@ impl Pages<'_> {
         &mut self,
         sources: &[Source],
         quote: &str,
-        of: &[Cited],
-        cited: &[Cited],
+        of: &[CitationDraft],
+        cited: &[CitationDraft],
         about: &About<'_>,
     ) -> Result<Option<Citation>, EvidenceError> {
         for one in of.iter().chain(cited) {
             let Some(source) = sources.iter().find(|source| source.number == one.source) else { continue };
-            let asked = Cited { quote: quote.to_owned(), ..one.clone() };
+            let asked = CitationDraft { quote: quote.to_owned(), ..one.clone() };
             let citation = self.of_source(source, &asked, about, &mut Vec::new()).await?;
-            if citation.found != Found::NotFound {
+            if citation.found != QuoteMatch::NotFound {
                 return Ok(Some(citation));
             }
         }
@@ -277,14 +252,14 @@ impl Pages<'_> {
     }
 
     /// A quotation that no source has, with the source that it was said to be from.
-    fn missed(&self, sources: &[Source], quote: &str, of: Option<&Cited>) -> Option<Citation> {
+    fn missed(&self, sources: &[Source], quote: &str, of: Option<&CitationDraft>) -> Option<Citation> {
         let of = of?;
         let source = sources.iter().find(|source| source.number == of.source)?;
         let mut citation = match &source.origin {
             Origin::Tool { tool, text } => of_tool(tool, text, of, &About { said: "", answer: quote }),
             Origin::Passage(passage) => citation_of(passage, of),
         };
-        citation.found = Found::NotFound;
+        citation.found = QuoteMatch::NotFound;
         citation.snippet = quote.to_owned();
         Some(citation)
     }
@@ -292,7 +267,7 @@ impl Pages<'_> {
     async fn of_passage(
         &mut self,
         passage: &Passage,
-        cited: &Cited,
+        cited: &CitationDraft,
         about: &About<'_>,
         warnings: &mut Vec<Warning>,
     ) -> Result<Citation, EvidenceError> {
@@ -302,16 +277,16 @@ impl Pages<'_> {
         }
         if citation.snippet.is_empty() {
             let (line, span) = about.nearest(&passage.text);
-            (citation.snippet, citation.found) = (line, Found::Unquoted);
+            (citation.snippet, citation.found) = (line, QuoteMatch::Unquoted);
             citation.boxes = boxes(&passage.places, &span).collect();
         }
         let page = cited.page.unwrap_or(passage.page);
-        if citation.found == Found::Unquoted {
+        if citation.found == QuoteMatch::Unquoted {
             if page != passage.page {
                 let (source, own) = (cited.source, passage.page);
                 let english = format!("source {source} is on page {own}, not {page}");
                 let spanish = format!("la fuente {source} está en la página {own}, no en la {page}");
-                warnings.push(Warning::new(WarningKind::WrongPage, self.language, english, spanish));
+                warnings.push(warning(WarningKind::WrongPage, self.language, english, spanish));
             }
             return Ok(citation);
         }
@@ -323,17 +298,17 @@ impl Pages<'_> {
         let goes_on =
             |at: usize| at > 0 && on_page[at].chunks.0 == on_page[at - 1].chunks.1.saturating_add(1);
         let chunks = on_page.iter().enumerate();
-        let said: Vec<Said<'_>> = chunks
-            .map(|(at, chunk)| Said { text: &chunk.text, path: &chunk.path, follows: goes_on(at) })
+        let said: Vec<PageText<'_>> = chunks
+            .map(|(at, chunk)| PageText { text: &chunk.text, path: &chunk.path, follows: goes_on(at) })
             .collect();
         let (found, spans) = find(&citation.snippet, &said);
         citation.found = found;
-        if found == Found::NotFound {
+        if found == QuoteMatch::NotFound {
             if page != passage.page {
                 let (title, quote) = (&passage.title, &citation.snippet);
                 let english = format!("page {page} of {title} does not say: {quote}");
                 let spanish = format!("la página {page} de {title} no dice: {quote}");
-                warnings.push(Warning::new(WarningKind::WrongPage, self.language, english, spanish));
+                warnings.push(warning(WarningKind::WrongPage, self.language, english, spanish));
             }
             return Ok(citation);
         }
@@ -345,7 +320,7 @@ impl Pages<'_> {
 }
 
 /// The words that a citation means: those that are quoted, else those that the answer has from the text.
-fn words_meant(cited: &Cited, text: &str, about: &About<'_>) -> String {
+fn words_meant(cited: &CitationDraft, text: &str, about: &About<'_>) -> String {
     match cited.quote.trim() {
         "" => borrowed::from(about.answer, text).unwrap_or_default(),
         quote => quote.to_owned(),
@@ -353,7 +328,7 @@ fn words_meant(cited: &Cited, text: &str, about: &About<'_>) -> String {
 }
 
 /// A citation of a passage before it was looked for.
-fn citation_of(passage: &Passage, cited: &Cited) -> Citation {
+fn citation_of(passage: &Passage, cited: &CitationDraft) -> Citation {
     Citation {
         source: cited.source,
         document_id: passage.document.to_string(),
@@ -361,15 +336,15 @@ fn citation_of(passage: &Passage, cited: &Cited) -> Citation {
         title: passage.title.clone(),
         page: Some(passage.page),
         snippet: cited.quote.trim().to_owned(),
-        found: Found::NotFound,
+        found: QuoteMatch::NotFound,
         boxes: Vec::new(),
-        version: passage.version.clone(),
+        content_hash: passage.version.clone(),
         quoted: cited.quote.trim().to_owned(),
     }
 }
 
 /// The words at some spans; where a heading was quoted, the headings.
-fn words_of(said: &[Said<'_>], spans: &Spans) -> String {
+fn words_of(said: &[PageText<'_>], spans: &Spans) -> String {
     let words = spans
         .iter()
         .filter(|(_, span)| !span.is_empty())
@@ -382,7 +357,7 @@ fn words_of(said: &[Said<'_>], spans: &Spans) -> String {
 }
 
 /// The boxes of what stands at some bytes of a text.
-fn boxes(places: &[Place], span: &std::ops::Range<usize>) -> impl Iterator<Item = [f32; 4]> {
+fn boxes(places: &[BoundingBox], span: &std::ops::Range<usize>) -> impl Iterator<Item = [f32; 4]> {
     let ends = places.iter().skip(1).map(|next| next.at as usize).chain([usize::MAX]);
     let (start, end) = (span.start, span.end.max(span.start + 1));
     let hit =
@@ -423,7 +398,8 @@ fn unborne_values(
         let (only, solo) = if asked { (", only in the question", ", solo en la pregunta") } else { ("", "") };
         let english = format!("{written} is in no source that is cited{only}");
         let spanish = format!("{written} no está en ninguna fuente citada{solo}");
-        warnings.push(Warning::new(WarningKind::ValueNotFound, language, english, spanish).about(written));
+        warnings
+            .push(warning_about(warning(WarningKind::ValueNotFound, language, english, spanish), written));
         missing.push(value);
     }
     warnings

@@ -3,26 +3,11 @@
 
 use std::ops::Range;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use ibid_core::answer::QuoteMatch;
 
 use super::bare::Bare;
 use super::fuzzy::fuzzily;
 use super::rows::{Row, in_rows};
-
-/// How a quotation was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Found {
-    /// The same words in the same order; in a table, in cells of one row.
-    Exact,
-    /// The same words but for slips of spelling and articles: at most one word in seven.
-    Fuzzy,
-    /// Not there.
-    NotFound,
-    /// Nothing was quoted; what is shown was chosen here.
-    Unquoted,
-}
 
 /// Two texts that follow each other share at most so many bytes.
 const LONGEST_SHARED: usize = 2000;
@@ -30,7 +15,7 @@ const LONGEST_SHARED: usize = 2000;
 const LONGEST: usize = 4000;
 
 /// A text on a page: a chunk, with what stands over it.
-pub struct Said<'a> {
+pub struct PageText<'a> {
     /// What it says.
     pub text: &'a str,
     /// The headings over it, and the rows that govern its first row.
@@ -43,10 +28,10 @@ pub struct Said<'a> {
 pub type Spans = Vec<(usize, Range<usize>)>;
 
 /// Looks for a quotation in what a page says.
-pub fn find(quote: &str, said: &[Said<'_>]) -> (Found, Spans) {
+pub fn find(quote: &str, said: &[PageText<'_>]) -> (QuoteMatch, Spans) {
     let parts: Vec<Bare> = parts(quote).map(Bare::of).filter(|part| !part.is_empty()).collect();
     if parts.is_empty() || parts.iter().map(Bare::len).sum::<usize>() > LONGEST {
-        return (Found::NotFound, Vec::new());
+        return (QuoteMatch::NotFound, Vec::new());
     }
     let texts: Vec<Text<'_>> = said.iter().map(Text::of).collect();
     let exact = texts.iter().enumerate().find_map(|(index, text)| {
@@ -56,16 +41,16 @@ pub fn find(quote: &str, said: &[Said<'_>]) -> (Found, Spans) {
         Some(spans.into_iter().chain(under).map(|span| (index, span)).collect())
     });
     let [part] = parts.as_slice() else {
-        return exact.map_or((Found::NotFound, Vec::new()), |spans| (Found::Exact, spans));
+        return exact.map_or((QuoteMatch::NotFound, Vec::new()), |spans| (QuoteMatch::Exact, spans));
     };
     let exact = exact.or_else(|| in_a_heading(part, &texts)).or_else(|| over_a_border(part, &texts));
     if let Some(spans) = exact {
-        return (Found::Exact, spans);
+        return (QuoteMatch::Exact, spans);
     }
     let bare: Vec<&Bare> = texts.iter().map(|text| &text.bare).collect();
     match fuzzily(part, &bare) {
-        Some(span) => (Found::Fuzzy, vec![span]),
-        None => (Found::NotFound, Vec::new()),
+        Some(span) => (QuoteMatch::Fuzzy, vec![span]),
+        None => (QuoteMatch::NotFound, Vec::new()),
     }
 }
 
@@ -84,7 +69,7 @@ struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    fn of(said: &Said<'a>) -> Self {
+    fn of(said: &PageText<'a>) -> Self {
         let path = said.path.iter().map(|heading| Bare::of(heading)).collect();
         Self {
             text: said.text,
@@ -147,61 +132,65 @@ mod tests {
         8539.51.00 | LED modules | No. | Free | 20%\n8539.52.00 | Light-emitting diode (LED) lamps | No. | 2% | 20%";
 
     #[track_caller]
-    fn check(quote: &str, text: &str, expected: Found) {
+    fn check(quote: &str, text: &str, expected: QuoteMatch) {
         let path = ["8539".to_owned(), "Electric filament or discharge lamps".to_owned()];
-        let said = [Said { text, path: &path, follows: false }];
+        let said = [PageText { text, path: &path, follows: false }];
         let (found, spans) = find(quote, &said);
         assert_eq!(found, expected, "{quote} {spans:?}");
     }
 
     #[test]
     fn the_same_words_are_found_however_they_are_set() {
-        check("articles imported before July 6, 2018", PAGE, Found::Exact);
-        check("\u{201c}Rates do NOT  apply\u{201d}", PAGE, Found::Exact);
-        check("Rates do not apply ... in heading 8539", PAGE, Found::Exact);
-        check("Electric filament or discharge lamps", PAGE, Found::Exact);
+        check("articles imported before July 6, 2018", PAGE, QuoteMatch::Exact);
+        check("\u{201c}Rates do NOT  apply\u{201d}", PAGE, QuoteMatch::Exact);
+        check("Rates do not apply ... in heading 8539", PAGE, QuoteMatch::Exact);
+        check("Electric filament or discharge lamps", PAGE, QuoteMatch::Exact);
     }
 
     #[test]
     fn cells_of_one_row_are_found_without_those_between() {
-        check("8539.52.00 Light-emitting diode (LED) lamps 2%", TABLE, Found::Exact);
-        check("8539.52.00 | 2% | 20%", TABLE, Found::Exact);
-        check("8539.51.00 LED modules 2%", TABLE, Found::NotFound);
-        check("2% 8539.52.00", TABLE, Found::NotFound);
-        check("discharge lamps: LED modules, Free", TABLE, Found::Exact);
+        check("8539.52.00 Light-emitting diode (LED) lamps 2%", TABLE, QuoteMatch::Exact);
+        check("8539.52.00 | 2% | 20%", TABLE, QuoteMatch::Exact);
+        check("8539.51.00 LED modules 2%", TABLE, QuoteMatch::NotFound);
+        check("2% 8539.52.00", TABLE, QuoteMatch::NotFound);
+        check("discharge lamps: LED modules, Free", TABLE, QuoteMatch::Exact);
         let table = "Code | Article\n8418.99.80.05 | Not exceeding 746 W";
-        check("8418.99.80.05: Not exceeding 746 W", table, Found::Exact);
-        check("8418.99.80.05: exceeding 746 W", table, Found::NotFound);
-        check("exceeding 746 W", table, Found::NotFound);
-        check("8539.51.00 LED modules ... 2%", TABLE, Found::NotFound);
-        check("8539.52.00 ... 2% ... 20%", TABLE, Found::Exact);
-        check("8539.51.00 LED modules ... 8539.52.00 Light-emitting diode (LED) lamps", TABLE, Found::Exact);
+        check("8418.99.80.05: Not exceeding 746 W", table, QuoteMatch::Exact);
+        check("8418.99.80.05: exceeding 746 W", table, QuoteMatch::NotFound);
+        check("exceeding 746 W", table, QuoteMatch::NotFound);
+        check("8539.51.00 LED modules ... 2%", TABLE, QuoteMatch::NotFound);
+        check("8539.52.00 ... 2% ... 20%", TABLE, QuoteMatch::Exact);
+        check(
+            "8539.51.00 LED modules ... 8539.52.00 Light-emitting diode (LED) lamps",
+            TABLE,
+            QuoteMatch::Exact,
+        );
     }
 
     #[test]
     fn spelling_and_small_words_are_forgiven_and_nothing_that_matters() {
-        check("Rates do not apply to the articles imported before July 6, 2018", PAGE, Found::Fuzzy);
-        check("Rates do not apply to articels imported before July 6, 2018", PAGE, Found::Fuzzy);
-        check("Rates do apply to articles imported before July 6, 2018", PAGE, Found::NotFound);
-        check("Rates do not apply to articles exported before July 6, 2018", PAGE, Found::NotFound);
-        check("Rates do not apply to articles imported before July 6, 2019", PAGE, Found::NotFound);
-        check("Rates do not apply to articles imported after July 6, 2018", PAGE, Found::NotFound);
-        check("Rates do ... apply to articles imported before July 6, 2018", PAGE, Found::NotFound);
-        check("in heading 8539 ... Rates do not apply", PAGE, Found::NotFound);
-        check("", PAGE, Found::NotFound);
+        check("Rates do not apply to the articles imported before July 6, 2018", PAGE, QuoteMatch::Fuzzy);
+        check("Rates do not apply to articels imported before July 6, 2018", PAGE, QuoteMatch::Fuzzy);
+        check("Rates do apply to articles imported before July 6, 2018", PAGE, QuoteMatch::NotFound);
+        check("Rates do not apply to articles exported before July 6, 2018", PAGE, QuoteMatch::NotFound);
+        check("Rates do not apply to articles imported before July 6, 2019", PAGE, QuoteMatch::NotFound);
+        check("Rates do not apply to articles imported after July 6, 2018", PAGE, QuoteMatch::NotFound);
+        check("Rates do ... apply to articles imported before July 6, 2018", PAGE, QuoteMatch::NotFound);
+        check("in heading 8539 ... Rates do not apply", PAGE, QuoteMatch::NotFound);
+        check("", PAGE, QuoteMatch::NotFound);
         let page = "The employer shall pay the contribution to the fund of the country in which it is due.";
-        check("The employee shall pay the contribution to the fund", page, Found::NotFound);
-        check("The employer shall pay the contribution by the fund", page, Found::NotFound);
+        check("The employee shall pay the contribution to the fund", page, QuoteMatch::NotFound);
+        check("The employer shall pay the contribution by the fund", page, QuoteMatch::NotFound);
     }
 
     #[test]
     fn a_quotation_may_run_over_from_one_chunk_to_the_next() {
         let said = [
-            Said { text: "The rate is two percent until the end", path: &[], follows: false },
-            Said { text: "until the end of the year, and then four.", path: &[], follows: true },
+            PageText { text: "The rate is two percent until the end", path: &[], follows: false },
+            PageText { text: "until the end of the year, and then four.", path: &[], follows: true },
         ];
         let (found, spans) = find("two percent until the end of the year", &said);
-        assert_eq!(found, Found::Exact);
+        assert_eq!(found, QuoteMatch::Exact);
         assert_eq!(&said[0].text[spans[0].1.clone()], "two percent until the end");
         assert_eq!(&said[1].text[spans[1].1.clone()], " of the year");
     }

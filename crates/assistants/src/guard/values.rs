@@ -255,12 +255,12 @@ fn readings(number: &str) -> Vec<Decimal> {
     found
 }
 
-/// Whether a value in an answer is borne out by one in a source.
+/// Whether a source supports a value in an answer.
 pub(super) fn agree(answer: &Value, source: &Value) -> bool {
     let any = |ours: &[Decimal], theirs: &[Decimal]| ours.iter().any(|our| theirs.contains(our));
     let hundredths = |of: &[Decimal]| of.iter().map(|one| one.hundredth()).collect::<Vec<_>>();
     match (&answer.worth, &source.worth) {
-        // A code is borne out by those that are more exact, and the last two pairs may be written together.
+        // A code is supported by those that are more exact, and the last two pairs may be written together.
         (Worth::Code(ours), Worth::Code(theirs)) => {
             theirs.starts_with(ours) || ours.concat() == theirs.concat()
         }

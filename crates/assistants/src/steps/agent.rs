@@ -2,39 +2,47 @@
 
 use std::sync::Arc;
 
+use ibid_core::event::TurnEvent;
 use ibid_core::model::{ModelError, Prompt, ToolCall, ToolChoice};
 use ibid_graph::{Context, NodeError};
 use serde_json::json;
 
-use crate::kit::{Kit, Reply, failed};
-use crate::turn::{Call, Change, Round, Turn};
+use crate::node_context::{NodeContext, Reply, emit, failed};
+use crate::turn::{Call, ToolRound, TurnState, TurnUpdate};
 
 /// The calls of one round have at most so many tokens.
 const MOST_TOKENS: usize = 800;
 
 /// Chooses.
-pub(crate) async fn agent(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> Result<Change, NodeError> {
+pub(crate) async fn agent(
+    node_context: Arc<NodeContext>,
+    turn: Arc<TurnState>,
+    context: Context,
+) -> Result<TurnUpdate, NodeError> {
     context.status(match turn.rounds.len() {
         0 => "choosing tools".to_owned(),
         rounds => format!("looking at what the tools gave back in round {rounds}"),
     });
-    context.data("plan", json!(turn.plan));
-    let (model, limits) = (kit.ports.answer.as_ref(), &kit.definition.limits);
-    let (persona, plan) = (kit.persona(&turn)?, &turn.plan);
-    let mut prompts =
-        vec![Prompt::System(kit.prompt("agent", &turn, json!({ "persona": persona, "plan": plan }))?)];
-    prompts.extend(kit.history(model, &turn));
+    emit(&context, &TurnEvent::Plan { steps: turn.plan.clone() });
+    let (model, limits) = (node_context.ports.answer.as_ref(), &node_context.definition.limits);
+    let (persona, plan) = (node_context.persona(&turn)?, &turn.plan);
+    let mut prompts = vec![Prompt::System(node_context.prompt(
+        "agent",
+        &turn,
+        json!({ "persona": persona, "plan": plan }),
+    )?)];
+    prompts.extend(node_context.history(model, &turn));
     prompts.push(Prompt::User(turn.question.clone()));
     prompts.extend(turn.rounds.iter().flat_map(shown));
-    let mut request = kit.request(&turn, prompts);
-    request.tools = kit.ports.tools.iter().map(|tool| tool.spec().clone()).collect();
+    let mut request = node_context.request(&turn, prompts);
+    request.tools = node_context.ports.tools.iter().map(|tool| tool.spec().clone()).collect();
     request.max_output_tokens = Some(MOST_TOKENS);
     // Who has not looked cannot answer.
     let has_looked = !turn.rounds.is_empty();
     if !has_looked && !request.tools.is_empty() {
         request.tool_choice = ToolChoice::Required;
     }
-    let reply = match kit.ask(&context, model, request, |_| {}).await {
+    let reply = match node_context.ask(&context, model, request, |_| {}).await {
         Ok(reply) => reply,
         // There is no room for another round, or the model cannot call tools: the answer is written from what there is.
         Err(ModelError::TooLong { .. }) if has_looked => Reply::default(),
@@ -49,7 +57,7 @@ pub(crate) async fn agent(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> R
             Call { id: format!("{}.{}.{id}", turn.rounds.len() + 1, calls.len() + 1), name, arguments };
         let same = |other: &Call| (&other.name, &other.arguments) == (&call.name, &call.arguments);
         // What failed may be tried again.
-        let answered = |round: &Round, call: &Call| {
+        let answered = |round: &ToolRound, call: &Call| {
             round.results.iter().any(|(id, text)| *id == call.id && !text.starts_with("<error>"))
         };
         let again = turn
@@ -61,28 +69,28 @@ pub(crate) async fn agent(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> R
         }
     }
     if calls.is_empty() && !has_looked && !reply.partial {
-        calls.extend(search(&kit, &turn));
+        calls.extend(search(&node_context, &turn));
     }
-    Ok(Change::Chose { text: reply.text, calls, spent: reply.spent })
+    Ok(TurnUpdate::ToolCallsRequested { text: reply.text, calls, spent: reply.spent })
 }
 
 /// A search for the question itself, for a model that calls no tool although it must.
-fn search(kit: &Kit, turn: &Turn) -> Option<Call> {
-    let mut names = kit.ports.tools.iter().map(|tool| &tool.spec().name);
+fn search(node_context: &NodeContext, turn: &TurnState) -> Option<Call> {
+    let mut names = node_context.ports.tools.iter().map(|tool| &tool.spec().name);
     let name = names.find(|name| name.starts_with("search"))?.clone();
     Some(Call { id: "1.1.search".to_owned(), name, arguments: json!({ "query": turn.question }) })
 }
 
 /// Whether tools are called next; the answer is written when there is nothing to call or no more may be spent.
-pub(crate) fn wants_tools(kit: &Kit, turn: &Turn) -> bool {
-    let limits = &kit.definition.limits;
+pub(crate) fn wants_tools(node_context: &NodeContext, turn: &TurnState) -> bool {
+    let limits = &node_context.definition.limits;
     !turn.calls.is_empty()
         && turn.spent.usage.total() < limits.tokens
         && turn.spent.milliseconds < limits.seconds.saturating_mul(1000)
 }
 
 /// A round as a model is shown it.
-fn shown(round: &Round) -> Vec<Prompt> {
+fn shown(round: &ToolRound) -> Vec<Prompt> {
     let call = |call: &Call| ToolCall {
         id: call.id.clone(),
         name: call.name.clone(),

@@ -3,15 +3,16 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use ibid_core::event::TurnEvent;
 use ibid_core::model::{ChatModel, ChatRequest, ModelError, Prompt};
 use ibid_graph::{Context, NodeError};
 use serde_json::json;
 
 use crate::format::{Draft, Format, answer_so_far};
 use crate::guard::Policy;
-use crate::kit::{Kit, Reply, failed};
+use crate::node_context::{NodeContext, Reply, emit, failed};
 use crate::source::{Source, harmless};
-use crate::turn::{Change, Spent, Turn};
+use crate::turn::{TurnCost, TurnState, TurnUpdate};
 
 /// Of a source that does not fit, at least so many bytes are shown.
 const LEAST_OF_A_SOURCE: usize = 300;
@@ -20,34 +21,48 @@ const LEAST_OF_A_SOURCE: usize = 300;
 const AROUND: usize = 96;
 
 /// Writes the answer.
-pub(crate) async fn generate(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> Result<Change, NodeError> {
+pub(crate) async fn generate(
+    node_context: Arc<NodeContext>,
+    turn: Arc<TurnState>,
+    context: Context,
+) -> Result<TurnUpdate, NodeError> {
     if turn.is_chat() {
-        return chat(&kit, &turn, &context).await;
+        return chat(&node_context, &turn, &context).await;
     }
     if turn.sources.is_empty() {
-        return not_known(&kit, &turn, &context);
+        return not_known(&node_context, &turn, &context);
     }
     context.status("writing the answer");
-    write(&kit, &turn, &context, "").await
+    write(&node_context, &turn, &context, "").await
 }
 
 /// Writes the answer again, told what was wrong with it.
-pub(crate) async fn repair(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> Result<Change, NodeError> {
-    context.status("writing the answer again, because not everything in it is borne out");
+pub(crate) async fn repair(
+    node_context: Arc<NodeContext>,
+    turn: Arc<TurnState>,
+    context: Context,
+) -> Result<TurnUpdate, NodeError> {
+    context.status("writing the answer again, because the sources do not support all of it");
     let findings: Vec<&str> = turn.findings.iter().map(|finding| finding.text.as_str()).collect();
-    let told = kit.prompt("repair", &turn, json!({ "findings": findings }))?;
+    let told = node_context.prompt("repair", &turn, json!({ "findings": findings }))?;
     let before = turn.draft.as_ref().map(|draft| draft.raw.as_str()).unwrap_or_default();
     // In one message with the sources, so that these cannot be left out as what was said before.
-    write(&kit, &turn, &context, &format!("\n\n<answer>\n{}\n</answer>\n\n{told}", harmless(before))).await
+    write(&node_context, &turn, &context, &format!("\n\n<answer>\n{}\n</answer>\n\n{told}", harmless(before)))
+        .await
 }
 
-async fn write(kit: &Kit, turn: &Turn, context: &Context, then: &str) -> Result<Change, NodeError> {
-    let (model, format) = (kit.ports.answer.as_ref(), turn.asked.format);
+async fn write(
+    node_context: &NodeContext,
+    turn: &TurnState,
+    context: &Context,
+    then: &str,
+) -> Result<TurnUpdate, NodeError> {
+    let (model, format) = (node_context.ports.answer.as_ref(), turn.request.format);
     let mut beginnings = true;
-    let (mut shown, mut most) = (kit.fitting(model, turn, then)?, usize::MAX);
+    let (mut shown, mut most) = (node_context.fitting(model, turn, then)?, usize::MAX);
     loop {
-        let request = kit.answer_request(turn, &turn.sources[..shown], most, beginnings, then)?;
-        match listen(kit, context, model, request, format).await {
+        let request = node_context.answer_request(turn, &turn.sources[..shown], most, beginnings, then)?;
+        match listen(node_context, context, model, request, format).await {
             // How documents begin can be left out first.
             Err(ModelError::TooLong { .. }) if beginnings && !turn.introductions.is_empty() => {
                 beginnings = false;
@@ -65,7 +80,7 @@ async fn write(kit: &Kit, turn: &Turn, context: &Context, then: &str) -> Result<
                 }
                 let (partial, cut_off) = (reply.partial, reply.cut_off);
                 let draft = Draft { format, raw: reply.text, partial, cut_off };
-                return Ok(Change::Drafted { draft, spent: reply.spent });
+                return Ok(TurnUpdate::Drafted { draft, spent: reply.spent });
             }
         }
     }
@@ -73,21 +88,21 @@ async fn write(kit: &Kit, turn: &Turn, context: &Context, then: &str) -> Result<
 
 /// Asks, and tells the words of the answer as they come, unless they may be withheld.
 async fn listen(
-    kit: &Kit,
+    node_context: &NodeContext,
     context: &Context,
     model: &dyn ChatModel,
     request: ChatRequest,
     format: Format,
 ) -> Result<Reply, ModelError> {
     let mut told = 0;
-    let aloud = kit.definition.guard != Policy::Block;
+    let aloud = node_context.definition.guard != Policy::Block;
     let hear = |so_far: &str| {
         if !aloud {
             return;
         }
         if so_far.is_empty() {
             told = 0;
-            context.data("again", json!({}));
+            emit(context, &TurnEvent::DraftWithdrawn { reason: String::new() });
             return;
         }
         let answer = match format {
@@ -99,12 +114,12 @@ async fn listen(
             told = answer.len();
         }
     };
-    kit.ask(context, model, request, hear).await
+    node_context.ask(context, model, request, hear).await
 }
 
-impl Kit {
+impl NodeContext {
     /// How many of the sources the model has room for, at least one.
-    fn fitting(&self, model: &dyn ChatModel, turn: &Turn, then: &str) -> Result<usize, NodeError> {
+    fn fitting(&self, model: &dyn ChatModel, turn: &TurnState, then: &str) -> Result<usize, NodeError> {
         let without = self.answer_request(turn, &[], 0, true, then)?;
         let answer = self.definition.limits.answer_tokens.unwrap_or((model.context_tokens() / 4).min(2048));
         let history = self.history(model, turn).len();
@@ -128,13 +143,13 @@ impl Kit {
 
     fn answer_request(
         &self,
-        turn: &Turn,
+        turn: &TurnState,
         sources: &[Source],
         most: usize,
         beginnings: bool,
         then: &str,
     ) -> Result<ChatRequest, NodeError> {
-        let (format, persona) = (turn.asked.format, self.persona(turn)?);
+        let (format, persona) = (turn.request.format, self.persona(turn)?);
         let system = self.prompt("generate", turn, json!({ "persona": persona, "format": format.name() }))?;
         let shown = sources.iter().map(|source| source.shown_within(most, &turn.question));
         let sources = shown.collect::<Vec<_>>().join("\n\n");
@@ -153,31 +168,39 @@ impl Kit {
     }
 }
 
-async fn chat(kit: &Kit, turn: &Turn, context: &Context) -> Result<Change, NodeError> {
+async fn chat(
+    node_context: &NodeContext,
+    turn: &TurnState,
+    context: &Context,
+) -> Result<TurnUpdate, NodeError> {
     context.status("answering");
-    let (model, persona) = (kit.ports.answer.as_ref(), kit.persona(turn)?);
-    let description = &kit.definition.description;
-    let mut prompts = vec![Prompt::System(kit.prompt(
+    let (model, persona) = (node_context.ports.answer.as_ref(), node_context.persona(turn)?);
+    let description = &node_context.definition.description;
+    let mut prompts = vec![Prompt::System(node_context.prompt(
         "chat",
         turn,
         json!({ "persona": persona, "description": description }),
     )?)];
-    prompts.extend(kit.history(model, turn));
-    prompts.push(Prompt::User(turn.asked.text.clone()));
-    let mut request = kit.request(turn, prompts);
-    request.max_output_tokens = kit.definition.limits.answer_tokens;
-    let reply = listen(kit, context, model, request, Format::Text).await.map_err(failed)?;
+    prompts.extend(node_context.history(model, turn));
+    prompts.push(Prompt::User(turn.request.text.clone()));
+    let mut request = node_context.request(turn, prompts);
+    request.max_output_tokens = node_context.definition.limits.answer_tokens;
+    let reply = listen(node_context, context, model, request, Format::Text).await.map_err(failed)?;
     let (partial, cut_off) = (reply.partial, reply.cut_off);
     let draft = Draft { format: Format::Text, raw: reply.text, partial, cut_off };
-    Ok(Change::Drafted { draft, spent: reply.spent })
+    Ok(TurnUpdate::Drafted { draft, spent: reply.spent })
 }
 
 /// Nothing was found: no model can know better.
-fn not_known(kit: &Kit, turn: &Turn, context: &Context) -> Result<Change, NodeError> {
+fn not_known(
+    node_context: &NodeContext,
+    turn: &TurnState,
+    context: &Context,
+) -> Result<TurnUpdate, NodeError> {
     context.status("nothing was found");
     let variables = json!({ "searched": turn.searched, "failures": turn.failures });
-    let raw = kit.prompt("unknown", turn, variables)?.trim().to_owned();
+    let raw = node_context.prompt("unknown", turn, variables)?.trim().to_owned();
     context.token(raw.clone());
     let draft = Draft { format: Format::Text, raw, partial: false, cut_off: false };
-    Ok(Change::Drafted { draft, spent: Spent::default() })
+    Ok(TurnUpdate::Drafted { draft, spent: TurnCost::default() })
 }

@@ -16,6 +16,6 @@ pub(crate) use generate::{generate, repair};
 pub(crate) use plan::plan;
 pub(crate) use retrieve::retrieve;
 pub(crate) use rewrite::rewrite;
-pub(crate) use route::{decide, route};
+pub(crate) use route::{classify, route};
 pub(crate) use tools::tools;
-pub(crate) use verify::{MOST_REPAIRS, is_doubted, verify};
+pub(crate) use verify::{MOST_REPAIRS, is_rejected, verify};

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
+use ibid_core::answer::PlanStep;
+use ibid_core::event::TurnEvent;
 use ibid_core::model::{AnswerSchema, ModelError, Prompt};
 use ibid_graph::{Context, NodeError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::kit::{Kit, failed};
-use crate::turn::{Change, PlanStep, Spent, Turn};
+use crate::node_context::{NodeContext, emit, failed};
+use crate::turn::{TurnCost, TurnState, TurnUpdate};
 
 /// A plan has at most so many steps.
 const MOST_STEPS: usize = 8;
@@ -38,39 +40,46 @@ struct Step {
 }
 
 /// Plans.
-pub(crate) async fn plan(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> Result<Change, NodeError> {
+pub(crate) async fn plan(
+    node_context: Arc<NodeContext>,
+    turn: Arc<TurnState>,
+    context: Context,
+) -> Result<TurnUpdate, NodeError> {
     context.status("making a plan");
-    let model = kit.ports.small.as_ref();
-    let tools: Vec<Value> = kit
+    let model = node_context.ports.small.as_ref();
+    let tools: Vec<Value> = node_context
         .ports
         .tools
         .iter()
         .map(|tool| json!({ "name": tool.spec().name, "description": tool.spec().description }))
         .collect();
-    let (persona, question) = (kit.persona(&turn)?, &turn.question);
-    let prompt =
-        kit.prompt("plan", &turn, json!({ "persona": persona, "question": question, "tools": tools }))?;
+    let (persona, question) = (node_context.persona(&turn)?, &turn.question);
+    let prompt = node_context.prompt(
+        "plan",
+        &turn,
+        json!({ "persona": persona, "question": question, "tools": tools }),
+    )?;
     let mut prompts = vec![];
-    prompts.extend(kit.history(model, &turn));
+    prompts.extend(node_context.history(model, &turn));
     prompts.push(Prompt::User(prompt));
-    let mut request = kit.request(&turn, prompts);
+    let mut request = node_context.request(&turn, prompts);
     request.schema = Some(AnswerSchema::of::<Plan>());
     request.max_output_tokens = Some(MOST_TOKENS);
-    let (steps, spent) = match kit.ask(&context, model, request, |_| {}).await {
-        Ok(reply) => (steps(&kit, &reply.text), reply.spent),
+    let (steps, spent) = match node_context.ask(&context, model, request, |_| {}).await {
+        Ok(reply) => (steps(&node_context, &reply.text), reply.spent),
         // A model that cannot plan can still search.
-        Err(ModelError::Form { .. }) => (Vec::new(), Spent::default()),
+        Err(ModelError::Form { .. }) => (Vec::new(), TurnCost::default()),
         Err(error) => return Err(failed(error)),
     };
-    let plan = if steps.is_empty() { vec![single_search(&kit, &turn)] } else { steps };
-    context.data("plan", json!(plan));
-    Ok(Change::Planned { plan, spent })
+    let plan = if steps.is_empty() { vec![single_search(&node_context, &turn)] } else { steps };
+    emit(&context, &TurnEvent::Plan { steps: plan.clone() });
+    Ok(TurnUpdate::Planned { plan, spent })
 }
 
 /// The steps of a plan that can be done.
-fn steps(kit: &Kit, text: &str) -> Vec<PlanStep> {
+fn steps(node_context: &NodeContext, text: &str) -> Vec<PlanStep> {
     let Ok(plan) = serde_json::from_str::<Plan>(text) else { return Vec::new() };
-    let known = |step: &Step| kit.ports.tools.iter().any(|tool| tool.spec().name == step.action);
+    let known = |step: &Step| node_context.ports.tools.iter().any(|tool| tool.spec().name == step.action);
     let steps = plan.steps.into_iter().filter(known).take(MOST_STEPS);
     let numbered = (1u32..).zip(steps).map(|(number, step)| PlanStep {
         number,
@@ -82,8 +91,8 @@ fn steps(kit: &Kit, text: &str) -> Vec<PlanStep> {
     numbered.collect()
 }
 
-fn single_search(kit: &Kit, turn: &Turn) -> PlanStep {
-    let searches = kit.ports.tools.iter().map(|tool| &tool.spec().name);
+fn single_search(node_context: &NodeContext, turn: &TurnState) -> PlanStep {
+    let searches = node_context.ports.tools.iter().map(|tool| &tool.spec().name);
     let action = searches.clone().find(|name| name.starts_with("search")).or_else(|| searches.clone().next());
     let mut inputs = Map::new();
     inputs.insert("query".to_owned(), turn.question.clone().into());

@@ -3,23 +3,28 @@
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
+use ibid_core::answer::SearchRequest;
+use ibid_core::event::TurnEvent;
 use ibid_core::evidence::Question;
 use ibid_graph::{Context, NodeError};
-use serde_json::json;
 use tracing::Instrument;
 
-use crate::kit::{Kit, not_searched};
+use crate::node_context::{NodeContext, emit, not_searched};
 use crate::source::{Source, take};
-use crate::turn::{Change, SearchFor, Turn};
+use crate::turn::{TurnState, TurnUpdate};
 
 /// Retrieves.
-pub(crate) async fn retrieve(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> Result<Change, NodeError> {
+pub(crate) async fn retrieve(
+    node_context: Arc<NodeContext>,
+    turn: Arc<TurnState>,
+    context: Context,
+) -> Result<TurnUpdate, NodeError> {
     let searches = searches(&turn);
     context.status(match searches.len() {
         1 => "searching the documents".to_owned(),
         several => format!("making {several} searches in the documents"),
     });
-    let retrieval = &kit.definition.retrieval;
+    let retrieval = &node_context.definition.retrieval;
     let found = searches.iter().map(|search| {
         let mut question = Question::new("");
         question.phrasings.clone_from(&search.phrasings);
@@ -29,9 +34,10 @@ pub(crate) async fn retrieve(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -
         question.rerank = retrieval.rerank;
         question.documents = search.document.iter().cloned().collect();
         question.introduce = search.document.iter().cloned().collect();
-        let (kit, turn) = (kit.clone(), turn.clone());
+        let (node_context, turn) = (node_context.clone(), turn.clone());
         let span = tracing::info_span!("retrieval", phrasings = question.phrasings.len(), top = question.top);
-        async move { kit.ports.index.retrieve(&turn.asked.scope, &question).await }.instrument(span)
+        async move { node_context.ports.index.retrieve(&turn.request.scope, &question).await }
+            .instrument(span)
     });
     let found = try_join_all(found).await.map_err(not_searched)?;
     let introductions = found.iter().flat_map(|evidence| evidence.introductions.clone()).collect();
@@ -42,26 +48,26 @@ pub(crate) async fn retrieve(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -
     let passages: Vec<_> = ranks.cloned().collect();
     let mut sources = turn.sources.clone();
     take(&mut sources, passages.clone());
-    context.data("sources", json!(sources.iter().map(Source::listed).collect::<Vec<_>>()));
+    emit(&context, &TurnEvent::Sources { sources: sources.iter().map(Source::info).collect() });
     let searched: Vec<String> =
         searches.into_iter().filter_map(|search| search.phrasings.into_iter().next()).collect();
-    context.data("searched", json!(searched));
-    Ok(Change::Retrieved { introductions, passages, searched })
+    emit(&context, &TurnEvent::Searched { queries: searched.clone() });
+    Ok(TurnUpdate::Retrieved { introductions, passages, searched })
 }
 
 /// What is to be looked for: what was worked out, or else the question itself, in every document that is named.
-fn searches(turn: &Turn) -> Vec<SearchFor> {
+fn searches(turn: &TurnState) -> Vec<SearchRequest> {
     if !turn.searches.is_empty() {
         return turn.searches.clone();
     }
     let mut phrasings = vec![turn.question.clone()];
     // What a model made of a question may have lost something; the words of the person have not.
-    if turn.question != turn.asked.text {
-        phrasings.push(turn.asked.text.clone());
+    if turn.question != turn.request.text {
+        phrasings.push(turn.request.text.clone());
     }
     let named = turn.route.iter().flat_map(|route| &route.documents);
-    let in_each: Vec<SearchFor> = named
-        .map(|document| SearchFor { phrasings: phrasings.clone(), document: Some(document.id.clone()) })
+    let in_each: Vec<SearchRequest> = named
+        .map(|document| SearchRequest { phrasings: phrasings.clone(), document: Some(document.id.clone()) })
         .collect();
-    if in_each.is_empty() { vec![SearchFor { phrasings, document: None }] } else { in_each }
+    if in_each.is_empty() { vec![SearchRequest { phrasings, document: None }] } else { in_each }
 }

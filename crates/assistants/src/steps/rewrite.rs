@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use ibid_core::answer::SearchRequest;
+use ibid_core::event::TurnEvent;
 use ibid_core::model::{AnswerSchema, ModelError, Prompt};
 use ibid_graph::{Context, NodeError};
 use schemars::JsonSchema;
@@ -9,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::condense::question_in;
-use crate::kit::{Kit, failed};
-use crate::turn::{Change, SearchFor, Spent, Turn};
+use crate::node_context::{NodeContext, emit, failed};
+use crate::turn::{TurnCost, TurnState, TurnUpdate};
 
 /// So many sections are added to a search.
 const MOST_SECTIONS: usize = 3;
@@ -37,25 +39,29 @@ struct One {
 }
 
 /// Rewrites.
-pub(crate) async fn rewrite(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> Result<Change, NodeError> {
+pub(crate) async fn rewrite(
+    node_context: Arc<NodeContext>,
+    turn: Arc<TurnState>,
+    context: Context,
+) -> Result<TurnUpdate, NodeError> {
     context.status("reading the question in its conversation");
-    let model = kit.ports.small.as_ref();
+    let model = node_context.ports.small.as_ref();
     let named: Vec<_> = turn.route.iter().flat_map(|route| &route.documents).collect();
     // A title is a document's own words: it stays on its line.
     let documents: Vec<String> = named
         .iter()
         .map(|document| document.title.split_whitespace().collect::<Vec<_>>().join(" "))
         .collect();
-    let conversation = kit.transcript(model, &turn);
+    let conversation = node_context.transcript(model, &turn);
     let variables =
         json!({ "conversation": conversation, "documents": documents, "question": turn.question });
-    let prompt = kit.prompt("rewrite", &turn, variables)?;
-    let mut request = kit.request(&turn, vec![Prompt::User(prompt)]);
+    let prompt = node_context.prompt("rewrite", &turn, variables)?;
+    let mut request = node_context.request(&turn, vec![Prompt::User(prompt)]);
     request.schema = Some(AnswerSchema::of::<Rewritten>());
     request.max_output_tokens = Some(MOST_TOKENS);
-    let (found, spent) = match kit.ask(&context, model, request, |_| {}).await {
+    let (found, spent) = match node_context.ask(&context, model, request, |_| {}).await {
         Ok(reply) => (serde_json::from_str::<Rewritten>(&reply.text).ok(), reply.spent),
-        Err(ModelError::Form { .. }) => (None, Spent::default()),
+        Err(ModelError::Form { .. }) => (None, TurnCost::default()),
         Err(error) => return Err(failed(error)),
     };
     let found = found.map(|found| found.searches).unwrap_or_default();
@@ -72,13 +78,13 @@ pub(crate) async fn rewrite(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) ->
         }
         phrasings
     };
-    let searches: Vec<SearchFor> = if named.is_empty() {
-        vec![SearchFor { phrasings: phrasings(found.first()), document: None }]
+    let searches: Vec<SearchRequest> = if named.is_empty() {
+        vec![SearchRequest { phrasings: phrasings(found.first()), document: None }]
     } else {
         // The documents are those that were named, whatever the model says.
         let of =
             |title: &str| found.iter().find(|one| one.document.trim().eq_ignore_ascii_case(title.trim()));
-        let search = |document: &&ibid_core::evidence::DocumentName| SearchFor {
+        let search = |document: &&ibid_core::evidence::DocumentName| SearchRequest {
             phrasings: phrasings(of(&document.title)),
             document: Some(document.id.clone()),
         };
@@ -88,6 +94,6 @@ pub(crate) async fn rewrite(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) ->
         [only] => only.phrasings.first().cloned().unwrap_or_default(),
         _ => turn.question.clone(),
     };
-    context.data("question", json!({ "text": question, "searches": searches }));
-    Ok(Change::Rewritten { question, searches, spent })
+    emit(&context, &TurnEvent::Question { text: question.clone(), searches: Some(searches.clone()) });
+    Ok(TurnUpdate::Rewritten { question, searches, spent })
 }

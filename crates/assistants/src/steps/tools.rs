@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use ibid_core::event::{ToolCallFinished, ToolCallStarted, TurnEvent};
 use ibid_core::model::Usage;
 use ibid_core::tool::{Tool, ToolError, ToolOutput};
 use ibid_graph::{Context, NodeError};
 use serde_json::{Value, json};
 
-use crate::kit::Kit;
+use crate::node_context::{NodeContext, emit};
 use crate::source::Origin;
-use crate::turn::{Call, Change, Reported, Spent, Turn};
+use crate::turn::{Call, ToolReport, TurnCost, TurnState, TurnUpdate};
 
 /// A longer text of a tool is cut, in characters.
 const LONGEST: usize = 12_000;
@@ -22,47 +23,57 @@ const LONGEST_ERROR: usize = 500;
 const LARGEST_DATA: usize = 64 << 10;
 
 /// Calls.
-pub(crate) async fn tools(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> Result<Change, NodeError> {
+pub(crate) async fn tools(
+    node_context: Arc<NodeContext>,
+    turn: Arc<TurnState>,
+    context: Context,
+) -> Result<TurnUpdate, NodeError> {
     let began = Instant::now();
     let names: Vec<&str> = turn.calls.iter().map(|call| call.name.as_str()).collect();
     context.status(format!("using {}", names.join(", ")));
-    let results = join_all(turn.calls.iter().map(|call| one(&kit, &turn, &context, call))).await;
+    let results = join_all(turn.calls.iter().map(|call| one(&node_context, &turn, &context, call))).await;
     let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-    Ok(Change::Called { results, spent: Spent { usage: Usage::default(), milliseconds } })
+    Ok(TurnUpdate::ToolCallsFinished { results, spent: TurnCost { usage: Usage::default(), milliseconds } })
 }
 
-async fn one(kit: &Kit, turn: &Turn, context: &Context, call: &Call) -> Reported {
+async fn one(node_context: &NodeContext, turn: &TurnState, context: &Context, call: &Call) -> ToolReport {
     let Call { id, name, arguments } = call;
-    context.data("tool_call", json!({ "id": id, "name": name, "arguments": arguments }));
-    let tool = kit.ports.tools.iter().find(|tool| tool.spec().name == *name);
+    let started = ToolCallStarted { id: id.clone(), name: name.clone(), arguments: arguments.clone() };
+    emit(context, &TurnEvent::ToolCallStarted(started));
+    let tool = node_context.ports.tools.iter().find(|tool| tool.spec().name == *name);
     let outcome = match tool {
         None => {
-            let names: Vec<&str> = kit.ports.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
+            let names: Vec<&str> =
+                node_context.ports.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
             Err(format!("there is no tool `{name}`; there are {}", names.join(", ")))
         }
-        Some(tool) => perform(kit, turn, context, tool.as_ref(), arguments.clone()).await,
+        Some(tool) => perform(node_context, turn, context, tool.as_ref(), arguments.clone()).await,
     };
-    let told = match &outcome {
-        Ok((origins, data)) => json!({ "id": id, "name": name, "sources": origins.len(), "data": data }),
-        Err(error) => json!({ "id": id, "name": name, "error": error }),
-    };
-    context.data("tool_result", told);
+    let mut finished =
+        ToolCallFinished { id: id.clone(), name: name.clone(), sources: None, data: None, error: None };
+    match &outcome {
+        Ok((origins, data)) => {
+            (finished.sources, finished.data) = (Some(origins.len()), Some(data.clone()));
+        }
+        Err(error) => finished.error = Some(error.clone()),
+    }
+    emit(context, &TurnEvent::ToolCallFinished(finished));
     let (origins, error) = match outcome {
         Ok((origins, _)) => (origins, None),
         Err(error) => (Vec::new(), Some(error)),
     };
-    Reported { id: id.clone(), name: name.clone(), origins, error }
+    ToolReport { id: id.clone(), name: name.clone(), origins, error }
 }
 
 async fn perform(
-    kit: &Kit,
-    turn: &Turn,
+    node_context: &NodeContext,
+    turn: &TurnState,
     context: &Context,
     tool: &dyn Tool,
     arguments: Value,
 ) -> Result<(Vec<Origin>, Value), String> {
-    let limit = Duration::from_secs(kit.definition.limits.tool_seconds);
-    let called = tokio::time::timeout(limit, tool.call(&turn.asked.scope, arguments));
+    let limit = Duration::from_secs(node_context.definition.limits.tool_seconds);
+    let called = tokio::time::timeout(limit, tool.call(&turn.request.scope, arguments));
     let Some(called) = context.cancel().run_until_cancelled(called).await else {
         return Err("stopped".to_owned());
     };

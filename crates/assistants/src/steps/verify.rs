@@ -3,47 +3,53 @@
 
 use std::sync::Arc;
 
+use ibid_core::answer::{RoutedBy, Warning, WarningKind};
+use ibid_core::event::TurnEvent;
 use ibid_graph::{Context, NodeError, Terminal};
 use serde_json::{Value, json};
 
-use crate::format::{Format, SCHEMA_VERSION, Written};
-use crate::guard::{self, Checked, Policy, Warning, WarningKind};
-use crate::kit::{Kit, not_searched};
+use crate::format::{Format, ParsedAnswer, SCHEMA_VERSION};
+use crate::guard::{self, Policy, VerifiedAnswer, warning};
 use crate::language::Language;
-use crate::turn::{Answer, Change, Tier, Turn};
+use crate::node_context::{NodeContext, emit, not_searched};
+use crate::turn::{Answer, TurnState, TurnUpdate};
 
 /// How often an answer is written again.
 pub(crate) const MOST_REPAIRS: u32 = 1;
 
 /// Verifies.
-pub(crate) async fn verify(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> Result<Change, NodeError> {
+pub(crate) async fn verify(
+    node_context: Arc<NodeContext>,
+    turn: Arc<TurnState>,
+    context: Context,
+) -> Result<TurnUpdate, NodeError> {
     let Some(draft) = &turn.draft else { return Err(Terminal::new("nothing was written").into()) };
     let written = draft.read();
     let unknown = turn.sources.is_empty() && !turn.is_chat();
     if turn.is_chat() || unknown {
         let answer = written.answer.clone();
-        let mut checked = Checked { answer, citations: Vec::new(), warnings: Vec::new() };
+        let mut checked = VerifiedAnswer { answer, citations: Vec::new(), warnings: Vec::new() };
         if may_be_a_question(&turn) {
             let english = "it was taken for chat, so nothing was looked up in the documents".to_owned();
             let spanish = "se tomó por conversación, así que no se consultó ningún documento".to_owned();
             let kind = WarningKind::NotFromDocuments;
-            checked.warnings.push(Warning::new(kind, turn.asked.language, english, spanish));
-            context.data("warnings", json!(checked.warnings));
+            checked.warnings.push(warning(kind, turn.request.language, english, spanish));
+            emit(&context, &TurnEvent::Warnings { warnings: checked.warnings.clone() });
         }
-        if turn.asked.only_checked && turn.is_chat() {
+        if turn.request.only_checked && turn.is_chat() {
             context.token(checked.answer.clone());
         }
         return Ok(answered(&turn, written, checked, unknown, false));
     }
     context.status("checking citations, quotations and figures");
-    let index = kit.ports.index.as_ref();
+    let index = node_context.ports.index.as_ref();
     let checked = guard::check(
         index,
-        &turn.asked.scope,
+        &turn.request.scope,
         &turn.sources,
         &written,
         &turn.said_by_person(),
-        turn.asked.language,
+        turn.request.language,
     )
     .await;
     let mut checked = checked.map_err(not_searched)?;
@@ -54,54 +60,60 @@ pub(crate) async fn verify(kit: Arc<Kit>, turn: Arc<Turn>, context: Context) -> 
     if draft.cut_off {
         let english = "the model reached its limit of tokens".to_owned();
         let spanish = "el modelo llegó a su límite de palabras".to_owned();
-        checked.warnings.push(Warning::new(WarningKind::CutOff, turn.asked.language, english, spanish));
+        checked.warnings.push(warning(WarningKind::CutOff, turn.request.language, english, spanish));
     }
     let found = !checked.warnings.is_empty();
-    context.data("citations", json!(checked.citations));
-    context.data("warnings", json!(checked.warnings));
-    let policy = kit.definition.guard;
+    emit(&context, &TurnEvent::Citations { citations: checked.citations.clone() });
+    emit(&context, &TurnEvent::Warnings { warnings: checked.warnings.clone() });
+    let policy = node_context.definition.guard;
     if found && policy == Policy::Repair && turn.repairs < MOST_REPAIRS && !draft.partial {
-        return Ok(Change::Doubted { findings: checked.warnings });
+        return Ok(TurnUpdate::Rejected { findings: checked.warnings });
     }
     let withheld = found && policy == Policy::Block;
     if policy == Policy::Block && !withheld {
         context.token(checked.answer.clone());
     }
     if withheld {
-        checked.answer = withheld_text(turn.asked.language, &checked.warnings);
+        checked.answer = withheld_text(turn.request.language, &checked.warnings);
         context.token(checked.answer.clone());
     }
     Ok(answered(&turn, written, checked, unanswered, withheld))
 }
 
 /// Whether a router decided that this is chat, and not the person nor the words themselves.
-fn may_be_a_question(turn: &Turn) -> bool {
+fn may_be_a_question(turn: &TurnState) -> bool {
     let by = turn.route.as_ref().filter(|_| turn.is_chat()).map(|route| route.by);
-    matches!(by, Some(Tier::Distance | Tier::Model))
+    matches!(by, Some(RoutedBy::Distance | RoutedBy::Model))
 }
 
 /// Where the graph goes after it: the answer is written again, or it is said.
-pub(crate) fn is_doubted(turn: &Turn) -> bool {
+pub(crate) fn is_rejected(turn: &TurnState) -> bool {
     turn.answer.is_none() && !turn.findings.is_empty()
 }
 
-fn answered(turn: &Turn, written: Written, checked: Checked, unanswered: bool, withheld: bool) -> Change {
+fn answered(
+    turn: &TurnState,
+    written: ParsedAnswer,
+    checked: VerifiedAnswer,
+    unanswered: bool,
+    withheld: bool,
+) -> TurnUpdate {
     let mut text = checked.answer.clone();
     if unanswered && !turn.sources.is_empty() {
         text.push_str("\n\n");
         text.push_str(&searched(turn));
     }
-    let structured = match turn.asked.format {
+    let structured = match turn.request.format {
         Format::Text => None,
         // What was not written by the model has the fields of its form all the same.
         format if written.fields.is_null() || withheld => Some(blank(format, &text)),
         _ => Some(written.structured(&text, json!(checked.citations))),
     };
-    Change::Answered { answer: Box::new(Answer { text, structured, checked, unanswered, withheld }) }
+    TurnUpdate::Answered { answer: Box::new(Answer { text, structured, checked, unanswered, withheld }) }
 }
 
 /// What was looked for and where, for whoever wants to look further.
-fn searched(turn: &Turn) -> String {
+fn searched(turn: &TurnState) -> String {
     let mut titles: Vec<&str> = Vec::new();
     for source in &turn.sources {
         if let crate::source::Origin::Passage(passage) = &source.origin
@@ -111,7 +123,7 @@ fn searched(turn: &Turn) -> String {
         }
     }
     let (searched, titles) = (turn.searched.join("; "), titles.join("; "));
-    match turn.asked.language {
+    match turn.request.language {
         Language::English => format!("Searched for: {searched}. Read: {titles}."),
         Language::Spanish => format!("Se buscó: {searched}. Se leyó: {titles}."),
     }

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{arguments, failure, spec};
+use super::{ToolContext, arguments, failure, spec};
 use crate::definition::Retrieval;
 
 /// The most passages that one call gives back.
@@ -22,51 +22,74 @@ const LONGEST: usize = 500;
 const SCHEDULE: &str = "hts_schedule";
 const SECTION_301: &str = "section301_tariff";
 
-/// Makes a question of arguments.
-type Ask = fn(Value) -> Result<Question, ToolError>;
+/// Makes a query of arguments.
+type Query = fn(Value) -> Result<Question, ToolError>;
 
 struct DocumentTool {
     spec: ToolSpec,
-    ask: Ask,
+    query: Query,
     index: Arc<dyn Index>,
     retrieval: Retrieval,
 }
 
-/// A tool by its name.
-pub(super) fn named(name: &str, index: &Arc<dyn Index>, retrieval: &Retrieval) -> Option<Arc<dyn Tool>> {
-    let (spec, ask): (ToolSpec, Ask) = match name {
-        "search_documents" => (
-            spec::<SearchDocuments>(name, "Searches all documents for what they say on a subject."),
-            search_documents,
-        ),
-        "search_knowledge" => (
-            spec::<SearchKnowledge>(name, "Searches the documents, if wanted only those of one type."),
-            search_knowledge,
-        ),
-        "lookup_hts_code" => (
-            spec::<LookupHtsCode>(
-                name,
-                "Finds the codes, units and duty rates of a product in the tariff schedule.",
-            ),
-            lookup_hts_code,
-        ),
-        "check_tariffs" => (
-            spec::<CheckTariffs>(
-                name,
-                "Finds the duty rates of a code, and additional duties for a country of origin.",
-            ),
-            check_tariffs,
-        ),
-        "check_agency_requirements" => (
-            spec::<CheckAgencyRequirements>(
-                name,
-                "Finds what agencies require for the import of a kind of product.",
-            ),
-            check_agency_requirements,
-        ),
-        _ => return None,
-    };
-    Some(Arc::new(DocumentTool { spec, ask, index: index.clone(), retrieval: retrieval.clone() }))
+fn tool<T: JsonSchema>(
+    context: &ToolContext<'_>,
+    name: &str,
+    description: &str,
+    query: Query,
+) -> Arc<dyn Tool> {
+    let (index, retrieval) = (context.index.clone(), context.retrieval.clone());
+    Arc::new(DocumentTool { spec: spec::<T>(name, description), query, index, retrieval })
+}
+
+/// `search_documents`.
+pub(super) fn search_documents(context: &ToolContext<'_>) -> Result<Arc<dyn Tool>, String> {
+    Ok(tool::<SearchDocuments>(
+        context,
+        "search_documents",
+        "Searches all documents for what they say on a subject.",
+        search_documents_query,
+    ))
+}
+
+/// `search_knowledge`.
+pub(super) fn search_knowledge(context: &ToolContext<'_>) -> Result<Arc<dyn Tool>, String> {
+    Ok(tool::<SearchKnowledge>(
+        context,
+        "search_knowledge",
+        "Searches the documents, if wanted only those of one type.",
+        search_knowledge_query,
+    ))
+}
+
+/// `lookup_hts_code`.
+pub(super) fn lookup_hts_code(context: &ToolContext<'_>) -> Result<Arc<dyn Tool>, String> {
+    Ok(tool::<LookupHtsCode>(
+        context,
+        "lookup_hts_code",
+        "Finds the codes, units and duty rates of a product in the tariff schedule.",
+        lookup_hts_code_query,
+    ))
+}
+
+/// `check_tariffs`.
+pub(super) fn check_tariffs(context: &ToolContext<'_>) -> Result<Arc<dyn Tool>, String> {
+    Ok(tool::<CheckTariffs>(
+        context,
+        "check_tariffs",
+        "Finds the duty rates of a code, and additional duties for a country of origin.",
+        check_tariffs_query,
+    ))
+}
+
+/// `check_agency_requirements`.
+pub(super) fn check_agency_requirements(context: &ToolContext<'_>) -> Result<Arc<dyn Tool>, String> {
+    Ok(tool::<CheckAgencyRequirements>(
+        context,
+        "check_agency_requirements",
+        "Finds what agencies require for the import of a kind of product.",
+        check_agency_requirements_query,
+    ))
 }
 
 #[async_trait]
@@ -76,7 +99,7 @@ impl Tool for DocumentTool {
     }
 
     async fn call(&self, scope: &Scope, arguments: Value) -> Result<ToolOutput, ToolError> {
-        let mut question = (self.ask)(arguments)?;
+        let mut question = (self.query)(arguments)?;
         for phrasing in &mut question.phrasings {
             *phrasing = phrasing.chars().take(LONGEST).collect();
         }
@@ -114,7 +137,7 @@ struct SearchDocuments {
     max_results: Option<usize>,
 }
 
-fn search_documents(given: Value) -> Result<Question, ToolError> {
+fn search_documents_query(given: Value) -> Result<Question, ToolError> {
     let SearchDocuments { query, doc_type, max_results } = arguments(given)?;
     let mut question = Question::new(query);
     question.kinds = doc_type.into_iter().filter(|kind| !kind.trim().is_empty()).collect();
@@ -132,7 +155,7 @@ struct SearchKnowledge {
     document_type: Option<String>,
 }
 
-fn search_knowledge(given: Value) -> Result<Question, ToolError> {
+fn search_knowledge_query(given: Value) -> Result<Question, ToolError> {
     let SearchKnowledge { query, document_type } = arguments(given)?;
     let mut question = Question::new(query);
     question.kinds = document_type.into_iter().filter(|kind| !kind.trim().is_empty()).collect();
@@ -146,7 +169,7 @@ struct LookupHtsCode {
     product_description: String,
 }
 
-fn lookup_hts_code(given: Value) -> Result<Question, ToolError> {
+fn lookup_hts_code_query(given: Value) -> Result<Question, ToolError> {
     let LookupHtsCode { product_description } = arguments(given)?;
     let mut question = Question::new(product_description);
     question.kinds = vec![SCHEDULE.to_owned()];
@@ -162,7 +185,7 @@ struct CheckTariffs {
     country_of_origin: String,
 }
 
-fn check_tariffs(given: Value) -> Result<Question, ToolError> {
+fn check_tariffs_query(given: Value) -> Result<Question, ToolError> {
     let CheckTariffs { hts_code, country_of_origin } = arguments(given)?;
     let mut question = Question::new(format!("{hts_code} rate of duty"));
     question.phrasings.push(format!("{hts_code} additional duty {country_of_origin}"));
@@ -180,7 +203,7 @@ struct CheckAgencyRequirements {
     agencies: Option<Vec<String>>,
 }
 
-fn check_agency_requirements(given: Value) -> Result<Question, ToolError> {
+fn check_agency_requirements_query(given: Value) -> Result<Question, ToolError> {
     let CheckAgencyRequirements { product_type, agencies } = arguments(given)?;
     let mut question = Question::new(format!("requirements for the import of {product_type}"));
     let agencies = agencies.unwrap_or_default();

@@ -12,7 +12,7 @@ use super::web::Service;
 use super::{arguments, spec};
 
 /// Tells prices of shares.
-pub struct Stocks {
+pub(super) struct Stocks {
     spec: ToolSpec,
     quotes: Service,
 }
@@ -26,13 +26,13 @@ struct Arguments {
 
 impl Stocks {
     /// Where prices are looked up, unless configured.
-    pub const QUOTES: &str = "https://stooq.com/";
+    pub(super) const QUOTES: &str = "https://stooq.com/";
 
     /// Prices by the service at this address.
     ///
     /// # Errors
     /// Fails when the address cannot be used.
-    pub fn new(quotes: &str) -> Result<Self, String> {
+    pub(super) fn new(quotes: &str) -> Result<Self, String> {
         let spec = spec::<Arguments>("get_stock_price", "Tells the last price of a share by its symbol.");
         Ok(Self { spec, quotes: Service::at("Stooq", quotes)? })
     }

@@ -14,7 +14,7 @@ use super::{arguments, spec};
 const NAME: &str = "Open-Meteo";
 
 /// Tells the weather.
-pub struct Weather {
+pub(super) struct Weather {
     spec: ToolSpec,
     places: Service,
     forecasts: Service,
@@ -29,15 +29,15 @@ struct Arguments {
 
 impl Weather {
     /// Where places are looked up, unless configured.
-    pub const PLACES: &str = "https://geocoding-api.open-meteo.com/";
+    pub(super) const PLACES: &str = "https://geocoding-api.open-meteo.com/";
     /// Where forecasts are, unless configured.
-    pub const FORECASTS: &str = "https://api.open-meteo.com/";
+    pub(super) const FORECASTS: &str = "https://api.open-meteo.com/";
 
     /// The weather by the services at these addresses.
     ///
     /// # Errors
     /// Fails when an address cannot be used.
-    pub fn new(places: &str, forecasts: &str) -> Result<Self, String> {
+    pub(super) fn new(places: &str, forecasts: &str) -> Result<Self, String> {
         let spec = spec::<Arguments>("get_weather", "Tells the weather in a city as it is now.");
         Ok(Self { spec, places: Service::at(NAME, places)?, forecasts: Service::at(NAME, forecasts)? })
     }

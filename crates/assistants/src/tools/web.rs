@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use ibid_core::tool::ToolError;
-use ibid_egress::{Egress, Host, Limits, Rules};
+use ibid_egress::{Egress, EgressLimits, Host, Rules};
 use serde_json::Value;
 use url::Url;
 
@@ -25,7 +25,7 @@ impl Service {
             Url::parse(base).map_err(|error| format!("the address of {name} cannot be used: {error}"))?;
         let host =
             Host::of(&base).map_err(|error| format!("the address of {name} cannot be used: {error}"))?;
-        let limits = Limits { body_bytes: LARGEST, ..Limits::default() };
+        let limits = EgressLimits { body_bytes: LARGEST, ..EgressLimits::default() };
         let egress = Egress::new(Rules::only([host]), limits).map_err(|error| error.to_string())?;
         Ok(Self { name, base, egress })
     }

@@ -6,15 +6,15 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use ibid_assistants::SHIPPED;
+use ibid_assistants::tools::ToolEntry;
 
 use super::printable;
 use crate::arguments::AssistantsCommand;
-use crate::assistants::{From, all, switched_off};
-use crate::config::Config;
-use crate::nearest::hint;
+use ibid_app::hint;
+use ibid_app::{AssistantOrigin, KnownAssistant, Settings, known_assistants};
 
 /// Does what was asked.
-pub(super) fn run(config: &Config, command: &AssistantsCommand) -> anyhow::Result<ExitCode> {
+pub(super) fn run(config: &Settings, command: &AssistantsCommand) -> anyhow::Result<ExitCode> {
     match command {
         AssistantsCommand::List => list(config),
         AssistantsCommand::New { name, from } => new(config, name, from),
@@ -22,10 +22,10 @@ pub(super) fn run(config: &Config, command: &AssistantsCommand) -> anyhow::Resul
     }
 }
 
-fn list(config: &Config) -> anyhow::Result<ExitCode> {
+fn list(config: &Settings) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
-    for (name, from, assistant) in all(config)? {
-        let from = if from == From::Shipped { "ships with ibid" } else { "of your folder" };
+    for KnownAssistant { name, origin, assistant } in known_assistants(config, &[])? {
+        let from = if origin == AssistantOrigin::Shipped { "ships with ibid" } else { "of your folder" };
         match assistant {
             Ok(assistant) => {
                 let definition = assistant.definition;
@@ -46,7 +46,7 @@ fn list(config: &Config) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn new(config: &Config, name: &str, from: &str) -> anyhow::Result<ExitCode> {
+fn new(config: &Settings, name: &str, from: &str) -> anyhow::Result<ExitCode> {
     let Some(template) = SHIPPED.iter().find(|shipped| shipped.name == from) else {
         bail!("there is no template `{from}`; {}", hint(from, SHIPPED.iter().map(|shipped| shipped.name)));
     };
@@ -76,12 +76,12 @@ fn write_new(file: &Path, text: &str) -> std::io::Result<()> {
     std::fs::File::create_new(file)?.write_all(text.as_bytes())
 }
 
-fn check(config: &Config, wanted: Option<&str>) -> anyhow::Result<ExitCode> {
+fn check(config: &Settings, wanted: Option<&str>) -> anyhow::Result<ExitCode> {
     let (mut out, mut sound, mut any) = (std::io::stdout().lock(), true, false);
-    let all = all(config)?;
-    let names: Vec<String> = all.iter().map(|(name, ..)| name.clone()).collect();
-    for (name, _, assistant) in
-        all.into_iter().filter(|(name, ..)| wanted.is_none_or(|wanted| wanted == name))
+    let all = known_assistants(config, &[])?;
+    let names: Vec<String> = all.iter().map(|known| known.name.clone()).collect();
+    for KnownAssistant { name, assistant, .. } in
+        all.into_iter().filter(|known| wanted.is_none_or(|wanted| wanted == known.name))
     {
         any = true;
         let mut problems = Vec::new();
@@ -95,8 +95,11 @@ fn check(config: &Config, wanted: Option<&str>) -> anyhow::Result<ExitCode> {
                         problems.push(format!("there is no model `{model}` in the configuration; {hint}"));
                     }
                 }
-                for (tool, setting) in switched_off(config, &assistant.definition) {
-                    writeln!(out, "{name}: the tool `{tool}` is off until `{setting}` is set to true")?;
+                for tool in &assistant.definition.tools {
+                    let off = ToolEntry::find(tool).and_then(|entry| entry.switched_off(&config.tools));
+                    if let Some(setting) = off {
+                        writeln!(out, "{name}: the tool `{tool}` is off until `{setting}` is set to true")?;
+                    }
                 }
             }
         }

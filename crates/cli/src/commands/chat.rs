@@ -4,24 +4,18 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use futures_util::StreamExt;
-use ibid_core::{Message, Role, RunId, Scope, ThreadId};
-use ibid_engine::{Engine, LocalEngine, MessageWindow, Turn};
-use ibid_graph::Kind;
+use ibid_app::Settings;
+use ibid_core::{Message, Role, RunId, ThreadId, TurnOptions};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use serde_json::Value;
 
-use super::ask::{answering, assistant_of};
-use super::talk::{Printer, Rest, cited};
+use super::printer::{Printer, TurnEnd, cited};
 use super::typed::Typed;
-use super::{printable, runtime, scope};
+use super::{printable, runtime};
 use crate::arguments::Chat;
-use crate::assistants::DEFAULT;
-use crate::config::Config;
-
-/// So many messages are exported, and looked at to tell sources.
-const MOST: usize = 10_000;
+use crate::conversations::{Conversations, Interrupt};
+use crate::place::Place;
 
 const HELP: &str = "\
 /sources          what the last answer rests on
@@ -34,27 +28,19 @@ const HELP: &str = "\
 /stop or Ctrl-C stops an answer and keeps what there is.";
 
 /// Talks until whoever sits there has enough.
-pub(super) fn run(config: &Config, chat: &Chat) -> anyhow::Result<ExitCode> {
-    let last = assistant_of(config, chat.thread);
-    let assistant = chat.assistant.clone().or(last).unwrap_or_else(|| DEFAULT.to_owned());
-    let greeting = crate::assistants::find(config, &assistant).map(|known| known.definition.greeting);
+pub(super) fn run(config: &Settings, chat: &Chat) -> anyhow::Result<ExitCode> {
     let runtime = runtime()?;
-    let engine = runtime.block_on(async {
-        let assistants = answering(config, &assistant).await?;
-        let opened = LocalEngine::open(&config.engine_file(), assistants, config.engine_settings()).await;
-        opened.context("the conversation cannot be kept, so nothing can be asked")
+    let conversations = runtime.block_on(async {
+        let place = Place::to_run(config, &chat.target, &chat.label).await?;
+        Conversations::open(config, place, chat.assistant.clone(), chat.thread).await
     })?;
-    let thread = chat.thread.unwrap_or_else(ThreadId::new);
-    let scope = scope().holding(chat.label.iter().cloned());
-    if let Some(greeting) = greeting.ok().filter(|greeting| !greeting.is_empty()) {
-        eprintln!("{}", printable(&greeting));
+    if !conversations.greeting.is_empty() {
+        eprintln!("{}", printable(&conversations.greeting));
     }
     eprintln!("/help tells what else can be typed.");
     let mut talk = Talk {
-        engine: &engine,
-        scope,
-        thread,
-        assistant,
+        conversations: &conversations,
+        thread: chat.thread.unwrap_or_else(ThreadId::new),
         mode: None,
         format: None,
         asked: None,
@@ -86,20 +72,18 @@ pub(super) fn run(config: &Config, chat: &Chat) -> anyhow::Result<ExitCode> {
             break;
         }
         if let Err(error) = runtime.block_on(talk.take(&line)) {
-            eprintln!("error: {}", crate::told(&error));
+            eprintln!("error: {}", printable(&crate::error_chain(&error)));
         }
     }
     let _ = editor.save_history(&history);
     eprintln!("go on with: ibid chat --thread {}", talk.thread);
-    runtime.block_on(engine.close());
+    runtime.block_on(conversations.close());
     Ok(ExitCode::SUCCESS)
 }
 
 struct Talk<'a> {
-    engine: &'a LocalEngine,
-    scope: Scope,
+    conversations: &'a Conversations,
     thread: ThreadId,
-    assistant: String,
     mode: Option<String>,
     format: Option<String>,
     /// A run that waits for an answer, and the last event that was heard of it.
@@ -128,18 +112,10 @@ impl Talk<'_> {
 
     /// Asks again what an earlier conversation was left with.
     async fn take_up(&mut self) -> anyhow::Result<()> {
-        let runs = self.engine.runs(&self.scope, self.thread).await.unwrap_or_default();
-        let Some((run, step)) = runs.iter().find_map(|run| Some((run.id, run.asked?))) else { return Ok(()) };
-        let mut events = self.engine.events(&self.scope, run, 0).await?;
-        while let Some(event) = events.next().await.transpose()? {
-            if let Kind::Asked { question } = event.what.kind
-                && event.what.step == step
-            {
-                self.ask(&question, run, event.seq)?;
-                break;
-            }
+        match self.conversations.interrupt(self.thread).await? {
+            Some(Interrupt { run, seq, question }) => self.ask(&question, run, seq),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn ask(&mut self, question: &Value, run: RunId, last: u64) -> anyhow::Result<()> {
@@ -151,19 +127,16 @@ impl Talk<'_> {
 
     async fn say(&mut self, text: &str) -> anyhow::Result<()> {
         let (run, after) = if let Some((run, after)) = self.asked.take() {
-            self.engine.answer(&self.scope, run, Value::from(text)).await?;
+            self.conversations.resume(self.thread, run, text).await?;
             (run, after)
         } else {
-            let mut turn = Turn::new(self.thread, &self.assistant, Message::user(text));
-            for (name, value) in [("mode", &self.mode), ("format", &self.format)] {
-                turn.options.extend(value.clone().map(|value| (name.to_owned(), value.into())));
-            }
-            (self.engine.submit(&self.scope, turn).await?.run, 0)
+            let options = TurnOptions::default().with(self.mode.clone(), self.format.clone());
+            (self.conversations.ask(self.thread, text, options).await?, 0)
         };
         let fields = self.format.as_deref().is_some_and(|format| format != "text");
-        let printer = Printer { engine: self.engine, scope: &self.scope, json: false, fields };
-        if let (Rest::Asked(question), last) =
-            printer.follow(self.thread, run, after, Some(&mut self.typed)).await?
+        let printer = Printer { conversations: self.conversations, thread: self.thread, json: false, fields };
+        if let (TurnEnd::Interrupted(question), last) =
+            printer.follow(run, after, Some(&mut self.typed)).await?
         {
             self.ask(&question, run, last)?;
         }
@@ -171,9 +144,8 @@ impl Talk<'_> {
     }
 
     async fn said(&self) -> anyhow::Result<Vec<Message>> {
-        let window = MessageWindow { before: None, limit: MOST };
-        let said = self.engine.messages(&self.scope, self.thread, window).await?;
-        Ok(said.into_iter().map(|said| said.message).collect())
+        let said = self.conversations.messages(self.thread).await?;
+        Ok(said.into_iter().map(|(_, message)| message).collect())
     }
 
     /// What the last answer rests on, each source once.
@@ -181,16 +153,20 @@ impl Talk<'_> {
         let said = self.said().await?;
         let last = said.iter().rev().find(|message| message.role == Role::Assistant);
         let last = last.context("nothing was answered yet")?;
-        let list = |name: &str| last.extra.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
-        if list("citations").is_empty() && list("sources").is_empty() {
-            eprintln!("the last answer rests on no source");
+        let Some(metadata) = &last.metadata else {
+            eprintln!("the last answer has no sources");
+            return Ok(());
+        };
+        if metadata.citations.is_empty() && metadata.sources.is_empty() {
+            eprintln!("the last answer has no sources");
         }
-        for citation in list("citations") {
-            writeln!(std::io::stdout(), "{}", cited(&citation))?;
+        for citation in &metadata.citations {
+            writeln!(std::io::stdout(), "{}", cited(citation))?;
         }
-        for source in list("sources") {
-            let (title, page) = (source["title"].as_str().unwrap_or_default(), &source["page"]);
-            writeln!(std::io::stdout(), "[{}] {}, page {page}", source["number"], printable(title))?;
+        for source in &metadata.sources {
+            let title = printable(source.title.as_deref().unwrap_or_default());
+            let page = source.page.map(|page| format!(", page {page}")).unwrap_or_default();
+            writeln!(std::io::stdout(), "[{}] {title}{page}", source.number)?;
         }
         Ok(())
     }
@@ -198,22 +174,18 @@ impl Talk<'_> {
     /// Takes the last turn back and asks again, in a conversation that has not had it.
     async fn retry(&mut self) -> anyhow::Result<()> {
         self.asked = None;
-        let runs = self.engine.runs(&self.scope, self.thread).await?;
-        let last =
-            runs.iter().rev().find(|run| !run.assistant.is_empty()).context("nothing was asked yet")?;
-        let said = self.said().await?;
-        let place = usize::try_from(last.input.start)?;
-        let question = said.get(place).context("nothing was asked yet")?.text.clone();
-        self.thread = self.engine.copy_thread(&self.scope, self.thread, Some(last.input.start)).await?.id;
-        self.say(&question).await
+        let said = self.conversations.messages(self.thread).await?;
+        let last = said.iter().rev().find(|(_, message)| message.role == Role::User);
+        let (position, question) = last.context("nothing was asked yet")?;
+        self.thread = self.conversations.copy_before(self.thread, *position).await?;
+        self.say(&question.text).await
     }
 
     async fn history(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         for message in self.said().await? {
             let who = if message.role == Role::User { "You" } else { "Assistant" };
             writeln!(out, "**{who}:** {}\n", printable(&message.text))?;
-            let citations = message.extra.get("citations").and_then(Value::as_array);
-            for citation in citations.into_iter().flatten() {
+            for citation in message.metadata.iter().flat_map(|metadata| &metadata.citations) {
                 writeln!(out, "- {}", cited(citation))?;
             }
         }

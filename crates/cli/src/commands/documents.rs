@@ -3,42 +3,46 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
-use ibid_core::{Label, Scope};
-use ibid_engine::{EngineFile, Error};
-use ibid_knowledge::{Document, Job, Store};
+use anyhow::bail;
+use http::Method;
+use ibid_app::{OfflineLoads, Settings};
+use ibid_core::{Corpus, Label, Scope};
+use ibid_knowledge::{Document, PageCounts, Store};
+use serde::Deserialize;
+use serde_json::Value;
 
-use super::{confirmed, counted, printable, runtime, scope};
-use crate::arguments::Documents;
-use crate::config::Config;
-use crate::library;
+use super::{confirmed, counted, printable, runtime};
+use crate::arguments::{Documents, DocumentsCommand};
+use crate::client::Client;
+use crate::place::Place;
+
+/// So many documents are asked of a server at once.
+const PAGE: usize = 1000;
 
 /// Runs one of the commands about documents.
-pub(super) fn run(config: &Config, command: &Documents) -> anyhow::Result<ExitCode> {
+pub(super) fn run(config: &Settings, documents: &Documents) -> anyhow::Result<ExitCode> {
+    let open = async |label: &[Label]| {
+        Ledger::open(config, Place::of(config, &documents.target, label).await?).await
+    };
     runtime()?.block_on(async {
-        let store = library::store(config).await?;
-        let holding = |label: &[Label]| scope().holding(label.iter().cloned());
-        match command {
-            Documents::List { corpus, label, json } => {
-                let scope =
-                    corpus.iter().fold(holding(label), |scope, corpus| scope.within([corpus.clone()]));
-                list(&store.documents(&scope).await?, *json)
+        match &documents.command {
+            DocumentsCommand::List { corpus, label, json } => {
+                list(&open(label).await?.list(corpus.as_ref()).await?, *json)
             }
-            Documents::Show { document, label, json } => {
-                show(&found(&store, &holding(label), document).await?, *json)
+            DocumentsCommand::Show { document, label, json } => {
+                let ledger = open(label).await?;
+                show(&ledger.one(&ledger.find(document).await?).await?, *json)
             }
-            Documents::Delete { document, label, yes } => {
-                let scope = holding(label);
-                let document = found(&store, &scope, document).await?;
+            DocumentsCommand::Delete { document, label, yes } => {
+                let ledger = open(label).await?;
+                let document = ledger.find(document).await?;
                 let name = printable(&document.source);
                 if !yes
                     && !confirmed(&name, &format!("`{name}` with its {}", counted(document.chunks, "chunk")))?
                 {
                     return Ok(ExitCode::SUCCESS);
                 }
-                forget_load(config, &document)?;
-                store.delete(&scope, &document.id).await?;
-                store.keep_up().await?;
+                ledger.delete(config, &document).await?;
                 writeln!(std::io::stdout(), "Deleted {name}.")?;
                 Ok(ExitCode::SUCCESS)
             }
@@ -46,39 +50,102 @@ pub(super) fn run(config: &Config, command: &Documents) -> anyhow::Result<ExitCo
     })
 }
 
-/// Forgets how a document was loaded, and a load that was interrupted with it: it would bring it back.
-fn forget_load(config: &Config, document: &Document) -> anyhow::Result<()> {
-    let file = config.ingestion_file();
-    if !file.is_file() {
-        return Ok(());
-    }
-    match EngineFile::at(&file).delete_thread(&scope(), Job::thread(&document.id)) {
-        Ok(()) | Err(Error::UnknownThread(_)) => Ok(()),
-        Err(error) => Err(error).context("it cannot be deleted while documents are being loaded"),
-    }
+/// What was loaded, in the data folder of this machine or at a server.
+enum Ledger {
+    Here { store: Box<Store>, scope: Scope },
+    Server(Client),
 }
 
-/// The document of that name, or the only one whose source is or ends so.
-async fn found(store: &Store, scope: &Scope, name: &str) -> anyhow::Result<Document> {
-    let documents = store.documents(scope).await?;
-    let fits: [&dyn Fn(&Document) -> bool; 3] =
-        [&|document| document.id.0 == name, &|document| document.source == name, &|document| {
-            document.source.ends_with(name)
-        }];
-    let fitting =
-        fits.iter().map(|fits| documents.iter().filter(|document| fits(document)).collect::<Vec<_>>());
-    match fitting.into_iter().find(|fitting| !fitting.is_empty()).unwrap_or_default().as_slice() {
-        [only] => Ok((*only).clone()),
-        [] => bail!("there is no document `{name}`; `ibid documents list` shows all"),
-        several => {
-            let names: Vec<String> =
-                several.iter().map(|document| format!("{} ({})", document.id, document.corpus)).collect();
-            bail!("`{name}` fits several documents: {}", names.join(", "))
+/// A page of a server's list.
+#[derive(Deserialize)]
+struct Page {
+    documents: Vec<Document<PageCounts>>,
+    total: usize,
+}
+
+impl Ledger {
+    async fn open(config: &Settings, place: Place) -> anyhow::Result<Self> {
+        match place {
+            Place::Here(scope) => {
+                let store = Box::new(ibid_app::open_store(config).await?);
+                Ok(Self::Here { store, scope })
+            }
+            Place::Server(client) => Ok(Self::Server(client)),
+        }
+    }
+
+    async fn list(&self, corpus: Option<&Corpus>) -> anyhow::Result<Vec<Document<PageCounts>>> {
+        let mut all = match self {
+            Self::Here { store, scope } => store.listed(scope).await?,
+            Self::Server(client) => {
+                let mut all = Vec::new();
+                loop {
+                    let path = format!("/documents?limit={PAGE}&offset={}", all.len());
+                    let Page { documents, total } = client.call(Method::GET, &path, None).await?;
+                    let none = documents.is_empty();
+                    all.extend(documents);
+                    if none || all.len() >= total {
+                        break all;
+                    }
+                }
+            }
+        };
+        all.retain(|document| corpus.is_none_or(|corpus| document.corpus == *corpus));
+        Ok(all)
+    }
+
+    /// The document of that name, or the only one whose source is or ends so.
+    async fn find(&self, name: &str) -> anyhow::Result<Document<PageCounts>> {
+        type Listed = Document<PageCounts>;
+        let documents = self.list(None).await?;
+        let fits: [&dyn Fn(&Listed) -> bool; 3] =
+            [&|document| document.id.0 == name, &|document| document.source == name, &|document| {
+                document.source.ends_with(name)
+            }];
+        let fitting =
+            fits.iter().map(|fits| documents.iter().filter(|document| fits(document)).collect::<Vec<_>>());
+        match fitting.into_iter().find(|fitting| !fitting.is_empty()).unwrap_or_default().as_slice() {
+            [only] => Ok((*only).clone()),
+            [] => bail!("there is no document `{name}`; `ibid documents list` shows all"),
+            several => {
+                let names: Vec<String> =
+                    several.iter().map(|document| format!("{} ({})", document.id, document.corpus)).collect();
+                bail!("`{name}` fits several documents: {}", names.join(", "))
+            }
+        }
+    }
+
+    /// One with a record of each page.
+    async fn one(&self, listed: &Document<PageCounts>) -> anyhow::Result<Document> {
+        match self {
+            Self::Here { store, scope } => match store.document(scope, &listed.id).await? {
+                Some(document) => Ok(document),
+                None => bail!("{} was deleted just now", listed.source),
+            },
+            Self::Server(client) => {
+                client.call(Method::GET, &format!("/documents/{}", listed.id), None).await
+            }
+        }
+    }
+
+    async fn delete(&self, config: &Settings, document: &Document<PageCounts>) -> anyhow::Result<()> {
+        match self {
+            Self::Here { store, scope } => {
+                if let Some(loads) = OfflineLoads::open(config) {
+                    loads.delete(scope, &document.id)?;
+                }
+                store.delete(scope, &document.id).await?;
+                Ok(store.maintain().await.map(drop)?)
+            }
+            Self::Server(client) => {
+                let path = format!("/documents/{}", document.id);
+                client.call::<Value>(Method::DELETE, &path, None).await.map(drop)
+            }
         }
     }
 }
 
-fn list(documents: &[Document], json: bool) -> anyhow::Result<ExitCode> {
+fn list(documents: &[Document<PageCounts>], json: bool) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     if json {
         for document in documents {
@@ -92,7 +159,7 @@ fn list(documents: &[Document], json: bool) -> anyhow::Result<ExitCode> {
     }
     writeln!(out, "{:<24}  {:<16} {:<8} {:>6} {:>7}  source", "name", "corpus", "status", "pages", "chunks")?;
     for document in documents {
-        let (status, pages) = (document.status.name(), document.pages.len());
+        let (status, pages) = (document.state.status().name(), document.pages.count);
         let source = printable(&document.source);
         writeln!(
             out,
@@ -114,12 +181,12 @@ fn show(document: &Document, json: bool) -> anyhow::Result<ExitCode> {
     writeln!(out, "  source    {}", printable(&document.source))?;
     writeln!(out, "  corpus    {}", document.corpus)?;
     writeln!(out, "  type      {}", printable(&document.kind))?;
-    writeln!(out, "  language  {}", document.language)?;
-    writeln!(out, "  status    {}", document.status.name())?;
-    if let Some(problem) = &document.problem {
+    writeln!(out, "  language  {}", printable(&document.language))?;
+    writeln!(out, "  status    {}", document.state.status().name())?;
+    if let Some(problem) = document.state.problem() {
         writeln!(out, "  problem   {}", printable(problem))?;
     }
-    writeln!(out, "  content   {} bytes, SHA-256 {}", document.bytes, document.version)?;
+    writeln!(out, "  content   {} bytes, SHA-256 {}", document.bytes, document.content)?;
     writeln!(
         out,
         "  figures   {}, {}, {}, {:.1} s",
@@ -136,7 +203,7 @@ fn show(document: &Document, json: bool) -> anyhow::Result<ExitCode> {
             out,
             "{:>6}  {:<8} {:>10} {:>5} {:>7}  {}",
             page.number,
-            page.kind,
+            printable(&page.kind),
             page.characters,
             page.rows,
             page.chunks,

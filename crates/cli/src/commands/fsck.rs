@@ -3,28 +3,17 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::Context;
-use ibid_engine::EngineFile;
-use ibid_knowledge::{Job, Underway};
-
 use super::{counted, runtime};
-use crate::config::Config;
-use crate::library;
+use ibid_app::{OfflineLoads, Settings};
 
 /// Checks, repairs if asked to, and says what was found.
-pub(super) fn run(config: &Config, repair: bool) -> anyhow::Result<ExitCode> {
+pub(super) fn run(config: &Settings, repair: bool) -> anyhow::Result<ExitCode> {
     runtime()?.block_on(async {
-        let file = config.ingestion_file();
-        let (held, underway) = if file.is_file() {
-            let file = EngineFile::at(&file);
-            let held = repair.then(|| file.hold()).transpose();
-            let held = held.context("nothing can be repaired while documents are being loaded")?;
-            (held, underway(&file)?)
-        } else {
-            (None, Underway::default())
-        };
-        let report = library::store(config).await?.fsck(repair, &underway).await?;
-        drop(held);
+        let loads = OfflineLoads::open(config);
+        let guard = loads.as_ref().filter(|_| repair).map(OfflineLoads::lock).transpose()?;
+        let active = loads.as_ref().map(OfflineLoads::active).transpose()?.unwrap_or_default();
+        let report = ibid_app::open_store(config).await?.fsck(repair, &active).await?;
+        drop(guard);
         let mut out = std::io::stdout().lock();
         for problem in &report.problems {
             writeln!(out, "{}: {}", if problem.repaired { "repaired" } else { "WRONG" }, problem.what)?;
@@ -51,16 +40,4 @@ pub(super) fn run(config: &Config, repair: bool) -> anyhow::Result<ExitCode> {
         }
         Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     })
-}
-
-/// What is being loaded, or was interrupted and will go on.
-fn underway(file: &EngineFile) -> anyhow::Result<Underway> {
-    let mut underway = Underway::default();
-    for unfinished in file.unfinished()? {
-        if let Ok(job) = Job::asked(&unfinished.input) {
-            underway.documents.insert(job.document());
-            underway.contents.extend(job.version);
-        }
-    }
-    Ok(underway)
 }

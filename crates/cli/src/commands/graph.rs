@@ -3,22 +3,19 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use crate::assistants::{all, drawn};
-use crate::config::Config;
-use crate::rehearsal;
+use ibid_app::{AssistantRegistry, Settings, known_assistants, rehearsal};
 
 /// Draws an assistant's graph, or lists the assistants.
-pub(super) fn run(config: &Config, name: Option<&str>) -> anyhow::Result<ExitCode> {
+pub(super) fn run(config: &Settings, name: Option<&str>) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     match name {
         None => {
-            for (name, ..) in all(config)? {
-                writeln!(out, "{name}")?;
+            for known in known_assistants(config, &[])? {
+                writeln!(out, "{}", known.name)?;
             }
             writeln!(out, "{}", rehearsal::NAME)?;
         }
-        Some(rehearsal::NAME) => write!(out, "{}", rehearsal::assistant()?.program.shape().mermaid())?,
-        Some(name) => write!(out, "{}", drawn(config, name)?.shape().mermaid())?,
+        Some(name) => write!(out, "{}", AssistantRegistry::topology(config, name)?.mermaid())?,
     }
     Ok(ExitCode::SUCCESS)
 }

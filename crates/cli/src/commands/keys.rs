@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use ibid_core::Secret;
 use sha2::{Digest, Sha256};
-use uuid::Uuid;
 
 use crate::arguments::Keys;
 
@@ -14,8 +14,8 @@ const PREFIX: &str = "ibid_";
 /// Makes a key.
 pub(super) fn run(command: &Keys) -> anyhow::Result<ExitCode> {
     let Keys::New { name, tenant, corpus, label } = command;
-    // Two of them have more than 240 random bits.
-    let key = format!("{PREFIX}{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
+    let key = Secret::random(PREFIX);
+    let key = key.reveal();
     let hash: String = Sha256::digest(key.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
     let list =
         |names: Vec<&str>| names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");

@@ -6,16 +6,15 @@ mod chat;
 mod config;
 mod doctor;
 mod documents;
-mod examine;
 mod fsck;
 mod graph;
 mod ingest;
 mod keys;
 mod markdown;
 mod models;
+mod printer;
 mod search;
 mod serve;
-mod talk;
 mod threads;
 mod typed;
 
@@ -23,8 +22,8 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 
 use anyhow::bail;
+use ibid_core::Tenant;
 use ibid_core::model::Caller;
-use ibid_core::{Scope, Tenant};
 use tokio::runtime::Runtime;
 
 use crate::arguments::{Arguments, Command, ConfigCommand, Global};
@@ -57,7 +56,7 @@ fn load(global: &Global) -> anyhow::Result<Loaded> {
 }
 
 /// What others wrote must not steer the terminal.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control() || "\n\t".contains(*letter)).collect()
 }
 
@@ -84,14 +83,9 @@ fn confirmed(name: &str, what: &str) -> anyhow::Result<bool> {
     Ok(yes)
 }
 
-/// The terminal serves one party: whoever may read the file.
-fn scope() -> Scope {
-    Scope::of(Tenant::local())
-}
-
-/// That party is waiting.
+/// Whoever may read the data folder, and is waiting.
 fn caller() -> Caller {
-    Caller::chat(scope().tenant().clone())
+    Caller::chat(Tenant::local())
 }
 
 /// What commands run on that have to wait for something.

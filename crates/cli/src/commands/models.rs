@@ -2,24 +2,22 @@
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use anyhow::bail;
 use futures_util::StreamExt;
 use ibid_core::model::{ChatModel, ChatPart, ChatRequest, Prompt};
-use ibid_models::Kind;
+use ibid_models::ModelKind;
 use ibid_models::pull::{self, ONNX_RUNTIME, PDFIUM, Progress, RECOMMENDED, Recommended, Sources};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{caller, printable, runtime};
 use crate::arguments::ModelsCommand;
-use crate::config::{Config, PullConfig};
-use crate::library::pdfium;
-use crate::nearest::hint;
-use crate::parts::{Parts, pulled};
+use ibid_app::settings::PullSettings;
+use ibid_app::{ModelCatalog, Settings, find_pdfium, hint, pulled_models};
 
 /// Runs one of the commands about models.
-pub(super) fn run(config: &Config, command: &ModelsCommand) -> anyhow::Result<ExitCode> {
+pub(super) fn run(config: &Settings, command: &ModelsCommand) -> anyhow::Result<ExitCode> {
     match command {
         ModelsCommand::List => list(config),
         ModelsCommand::Pull { name } => runtime()?.block_on(fetch(config, name)),
@@ -27,7 +25,7 @@ pub(super) fn run(config: &Config, command: &ModelsCommand) -> anyhow::Result<Ex
     }
 }
 
-fn list(config: &Config) -> anyhow::Result<ExitCode> {
+fn list(config: &Settings) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "Chat models (in ibid.toml)")?;
     for (name, model) in &config.models {
@@ -45,11 +43,13 @@ fn list(config: &Config) -> anyhow::Result<ExitCode> {
         )?;
     }
     writeln!(out, "\nModels that run here (in {})", config.models_folder().display())?;
-    let here = pulled(config);
+    let here = pulled_models(config);
     for (_, card) in &here {
         match card.kind {
-            Kind::Embedding => writeln!(out, "  {}: embedding, {} dimensions", card.name, card.dimensions)?,
-            Kind::Rerank => writeln!(out, "  {}: rerank", card.name)?,
+            ModelKind::Embedding => {
+                writeln!(out, "  {}: embedding, {} dimensions", card.name, card.dimensions)?;
+            }
+            ModelKind::Rerank => writeln!(out, "  {}: rerank", card.name)?,
         }
     }
     if here.is_empty() {
@@ -57,7 +57,7 @@ fn list(config: &Config) -> anyhow::Result<ExitCode> {
     }
     writeln!(out, "\nRecommended (`ibid models pull NAME`)")?;
     for model in &RECOMMENDED {
-        let kind = if model.kind == Kind::Embedding { "embedding" } else { "rerank" };
+        let kind = if model.kind == ModelKind::Embedding { "embedding" } else { "rerank" };
         let default = if model.by_default { "; without a name, this one" } else { "" };
         let Recommended { name, megabytes, good_for, licence, .. } = model;
         writeln!(out, "  {name}: {kind}, {megabytes} MB, {licence}: {good_for}{default}")?;
@@ -66,8 +66,8 @@ fn list(config: &Config) -> anyhow::Result<ExitCode> {
 }
 
 /// Fetches ONNX Runtime and the named models; or, without names, the recommended ones and what reads PDFs.
-async fn fetch(config: &Config, names: &[String]) -> anyhow::Result<ExitCode> {
-    let PullConfig { hub, onnx_releases, pdfium_releases } = config.pull.clone();
+async fn fetch(config: &Settings, names: &[String]) -> anyhow::Result<ExitCode> {
+    let PullSettings { hub, onnx_releases, pdfium_releases } = config.pull.clone();
     let sources = Sources { hub, onnx_releases, pdfium_releases };
     let mut wanted: Vec<&Recommended> = Vec::new();
     for name in names {
@@ -82,7 +82,7 @@ async fn fetch(config: &Config, names: &[String]) -> anyhow::Result<ExitCode> {
     let folder = config.models_folder();
     let bars = Bars::new();
     let tell = |progress: Progress<'_>| bars.tell(&progress);
-    let parts = Parts::new(config)?;
+    let parts = ModelCatalog::new(Arc::new(config.clone()))?;
     let library = match parts.runtime() {
         Ok(runtime) => runtime.library().to_owned(),
         Err(_) => {
@@ -97,12 +97,12 @@ async fn fetch(config: &Config, names: &[String]) -> anyhow::Result<ExitCode> {
         let folder = pull::pull(&sources, model, &folder, &tell).await?;
         bars.done();
         eprintln!("{}: {}", model.name, folder.display());
-        if model.kind == Kind::Rerank {
+        if model.kind == ModelKind::Rerank {
             eprintln!("  to use it, set rerank.path = \"{}\"", folder.display());
         }
     }
     if names.is_empty() {
-        let library = match pdfium(config) {
+        let library = match find_pdfium(config) {
             Some(library) => library,
             None => pull::pull_library(&sources, &PDFIUM, &folder, &tell).await?,
         };
@@ -158,8 +158,8 @@ fn bar_of(progress: &Progress<'_>) -> ProgressBar {
 }
 
 /// Asks a model something, so that its settings are seen to work.
-async fn attempt(config: &Config, name: &str, message: &str) -> anyhow::Result<ExitCode> {
-    let parts = Parts::new(config)?;
+async fn attempt(config: &Settings, name: &str, message: &str) -> anyhow::Result<ExitCode> {
+    let parts = ModelCatalog::new(Arc::new(config.clone()))?;
     let model = parts.chat(name)?;
     let request = ChatRequest::new(caller(), vec![Prompt::User(message.to_owned())]);
     let mut reply = model.chat(request).await?;
@@ -202,7 +202,7 @@ async fn attempt(config: &Config, name: &str, message: &str) -> anyhow::Result<E
 }
 
 /// What a call cost, where the prices are known.
-fn cost(config: &Config, model: &str, input: u64, output: u64) -> String {
+fn cost(config: &Settings, model: &str, input: u64, output: u64) -> String {
     let prices = config.models.get(model).and_then(|model| Some((model.input_price?, model.output_price?)));
     prices.map_or_else(String::new, |(input_price, output_price)| {
         let cost = (input as f64 * input_price + output as f64 * output_price) / 1e6;

@@ -1,31 +1,21 @@
 //! `ibid serve`: the assistants over HTTP. It says what it found, what it will use, and what is missing.
 
-use std::collections::BTreeMap;
-use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use ibid_assistants::Definition;
-use ibid_core::tool::Tool;
-use ibid_core::{Corpus, Scope};
-use ibid_egress::{Egress, Host, Limits, Rules};
-use ibid_engine::{Assistant, EngineFile, LocalEngine, LocalSettings};
-use ibid_knowledge::Ingestion;
-use ibid_server::{Access, Claims, Issuer, Key, Left, Offer, Parts};
+use ibid_app::settings::{KeySettings, ServeSettings};
+use ibid_app::{App, AssistantRegistry, RunningServer, Settings};
+use ibid_core::{Scope, Tenant};
+use ibid_egress::{Egress, EgressLimits, Host, Rules};
+use ibid_server::{Access, Claims, Issuer, Key};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::examine;
-use super::ingest::{CORPUS, PROGRAM};
-use super::{caller, runtime, scope};
+use super::runtime;
 use crate::arguments::Serve;
-use crate::assistants::Lineup;
-use crate::config::{Config, KeyConfig, ServeConfig};
-use crate::library::Library;
 
 /// So long turns may take to come to the end of the step that they are at.
 const GRACE: Duration = Duration::from_secs(20);
@@ -34,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(20);
 const FAREWELL: Duration = Duration::from_secs(3);
 
 /// Serves until told to stop.
-pub(super) fn run(config: &Config, serve: &Serve) -> anyhow::Result<ExitCode> {
+pub(super) fn run(config: &Settings, serve: &Serve) -> anyhow::Result<ExitCode> {
     let address = serve.address.unwrap_or(config.serve.address);
     let access = access(config)?;
     if is_open(config) && !address.ip().is_loopback() {
@@ -48,89 +38,30 @@ pub(super) fn run(config: &Config, serve: &Serve) -> anyhow::Result<ExitCode> {
         tracing::warn!(%error, "not many connections can be open at once");
     }
     runtime()?.block_on(async {
-        let library = Library::open(config, &caller()).await?;
-        let lineup = Lineup::of(config, &library, |_| true).await?;
-        let engine = LocalEngine::open(&config.engine_file(), lineup.assistants(), config.engine_settings())
-            .await
-            .context("conversations cannot be kept, so nothing is served")?;
-        library.parts.keep_spending(Arc::new(engine.clone()));
-        let loads = loads(config, &library, &lineup).await?;
+        let app = App::builder(config.clone()).open().await?;
         let listener =
             TcpListener::bind(address).await.with_context(|| format!("{address} cannot be listened on"))?;
-        if let Some((provider, model)) = library.parts.chat_in_use() {
+        if let Some((provider, model)) = app.models().chat_in_use() {
             eprintln!("no model is configured; {model} of {provider} was found and answers");
         }
-        say(&lineup, &format!("http://{}", listener.local_addr()?));
-        let checks = examine::checks(config, &engine, &loads.engine, &library, &lineup)?;
-        let router = ibid_server::router(Parts {
-            engine: Arc::new(engine.clone()),
-            library: loads.library,
-            assistants: offers(lineup),
-            access,
-            checks,
-            facts: examine::facts(config, &library),
-        });
+        let address = listener.local_addr()?;
+        let running = RunningServer::on(address);
+        let router = ibid_server::router(app.clone(), access.and_terminal(&running.key))?;
+        // From here on, commands beside it come to it.
+        let written = running.write(&config.data).context("the data folder cannot be written to")?;
+        say(app.assistants(), &format!("http://{address}"));
         let stop = CancellationToken::new();
         let serving = tokio::spawn(ibid_server::serve(listener, router, stop.clone().cancelled_owned()));
         stopped().await;
+        drop(written);
         stop.cancel();
-        tokio::join!(engine.rest(GRACE), loads.engine.rest(GRACE));
+        app.shutdown(GRACE).await;
         // Whoever still reads or sends something by then has to come back.
         if let Ok(served) = tokio::time::timeout(FAREWELL, serving).await {
             served?;
         }
         Ok(ExitCode::SUCCESS)
     })
-}
-
-/// What loads documents while the server runs.
-struct Loads {
-    library: ibid_server::Library,
-    engine: LocalEngine,
-}
-
-async fn loads(config: &Config, library: &Library<'_>, lineup: &Lineup) -> anyhow::Result<Loads> {
-    let definitions: Vec<Definition> = lineup.ready.iter().map(|ready| ready.definition.clone()).collect();
-    let named = definitions.iter().flat_map(|definition| &definition.documents);
-    let ingestion = library.ingestion(named.map(|document| document.url.as_str()))?;
-    let program = [(PROGRAM.to_owned(), Assistant::new(ingestion.program()?))].into_iter().collect();
-    let settings = LocalSettings { at_once: Some(config.ingest.at_once), ..config.engine_settings() };
-    let file = config.ingestion_file();
-    let left = left(&file, &ingestion);
-    let engine = LocalEngine::open(&file, program, settings)
-        .await
-        .context("documents cannot be loaded durably, so nothing is served")?;
-    let ingest = config.ingest.clone();
-    let treated = move |source: &str, corpus: &Corpus| {
-        let name = source.rsplit('/').next().unwrap_or(source);
-        // An assistant that answers from the corpus may know what its files are.
-        let own = definitions.iter().find(|known| known.corpora.contains(corpus) && !known.types.is_empty());
-        ingest.treated(name, own.map_or(&ingest.types, |known| &known.types))
-    };
-    let library = ibid_server::Library {
-        store: library.store.clone(),
-        ingestion,
-        loads: Arc::new(engine.clone()),
-        program: PROGRAM.to_owned(),
-        index: Arc::new(library.search()?),
-        corpus: CORPUS.parse()?,
-        treated: Box::new(treated),
-        largest: config.ingest.largest_mb << 20,
-        upkeep: Arc::default(),
-    };
-    library.take_up(left);
-    Ok(Loads { library, engine })
-}
-
-/// The loads that an earlier process left. What cannot be read of them goes on unwatched: what is wrong with the file is
-/// told when it is opened.
-fn left(file: &Path, ingestion: &Ingestion) -> Vec<Left> {
-    let unfinished = if file.is_file() { EngineFile::at(file).unfinished() } else { Ok(Vec::new()) };
-    let unfinished = unfinished.unwrap_or_else(|error| {
-        tracing::warn!(%error, "loads that were left are not watched");
-        Vec::new()
-    });
-    unfinished.into_iter().filter_map(|unfinished| Left::of(ingestion, unfinished).ok()).collect()
 }
 
 /// Waits until somebody wants the server to end: with Ctrl-C, or as systems end their services.
@@ -149,32 +80,21 @@ async fn stopped() {
     eprintln!("stopping; turns that are under way go on with the next start");
 }
 
-fn offers(lineup: Lineup) -> BTreeMap<String, Offer> {
-    let offers = lineup.ready.into_iter().map(|ready| {
-        let shape = ready.runnable.program.shape().clone();
-        // What other servers offer is for the assistant alone, which knows what it may do with it.
-        let own = |tool: &Arc<dyn Tool>| ready.definition.tools.contains(&tool.spec().name);
-        let tools = ready.tools.into_iter().filter(own).collect();
-        (ready.name, Offer { definition: ready.definition, shape, tools })
-    });
-    offers.collect()
-}
-
-fn say(lineup: &Lineup, url: &str) {
-    for ready in &lineup.ready {
-        eprintln!("  {:<20} {}", ready.name, ready.definition.description);
+fn say(assistants: &AssistantRegistry, url: &str) {
+    for (name, info) in assistants.ready() {
+        eprintln!("  {name:<20} {}", info.definition.description);
     }
-    for obstacle in lineup.obstacles() {
+    for obstacle in assistants.obstacles() {
         eprintln!("{obstacle}");
     }
     eprintln!("ibid listens on {url}; Ctrl-C stops it");
 }
 
 /// Who may use the server.
-fn access(config: &Config) -> anyhow::Result<Access> {
-    let ServeConfig { origins, per_minute, oidc, .. } = &config.serve;
+fn access(config: &Settings) -> anyhow::Result<Access> {
+    let ServeSettings { origins, per_minute, oidc, .. } = &config.serve;
     let access = match is_open(config) {
-        true => Access::open(scope()),
+        true => Access::open(Scope::of(Tenant::local())),
         false => keys(config)?,
     };
     for origin in origins {
@@ -186,7 +106,7 @@ fn access(config: &Config) -> anyhow::Result<Access> {
     let access = access.for_pages_of(origins.clone()).at_most(*per_minute);
     let Some(url) = &oidc.issuer else { return Ok(access) };
     let address = Url::parse(url).context("in `serve.oidc.issuer`")?;
-    let egress = Egress::new(Rules::public().and([Host::of(&address)?]), Limits::default())?;
+    let egress = Egress::new(Rules::public().and([Host::of(&address)?]), EgressLimits::default())?;
     let claims = Claims {
         tenant: oidc.tenant_claim.clone(),
         corpora: oidc.corpora_claim.clone(),
@@ -197,11 +117,11 @@ fn access(config: &Config) -> anyhow::Result<Access> {
 }
 
 /// Whether whoever is on this machine may use the server without a key.
-fn is_open(config: &Config) -> bool {
+fn is_open(config: &Settings) -> bool {
     config.serve.keys.is_empty() && config.serve.oidc.issuer.is_none()
 }
 
-fn keys(config: &Config) -> anyhow::Result<Access> {
+fn keys(config: &Settings) -> anyhow::Result<Access> {
     let keys = config.serve.keys.iter().map(|(name, key)| {
         let hash = hash_of(&key.sha256).with_context(|| format!("in `serve.keys.{name}.sha256`"))?;
         anyhow::Ok(Key { name: name.clone(), hash, scope: scope_of(key), per_minute: key.per_minute })
@@ -209,7 +129,7 @@ fn keys(config: &Config) -> anyhow::Result<Access> {
     Ok(Access::keys(keys.collect::<anyhow::Result<Vec<_>>>()?))
 }
 
-fn scope_of(key: &KeyConfig) -> Scope {
+fn scope_of(key: &KeySettings) -> Scope {
     let scope = Scope::of(key.tenant.clone()).holding(key.labels.iter().cloned());
     if key.corpora.is_empty() { scope } else { scope.within(key.corpora.iter().cloned()) }
 }

@@ -4,7 +4,7 @@
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use super::Config;
+use ibid_app::Settings;
 
 /// One setting that there is.
 #[derive(Debug, Clone)]
@@ -46,7 +46,7 @@ impl Known {
 pub(crate) fn known() -> Vec<Known> {
     let generator =
         SchemaSettings::default().with(|settings| settings.inline_subschemas = true).into_generator();
-    let schema = generator.into_root_schema_for::<Config>().to_value();
+    let schema = generator.into_root_schema_for::<Settings>().to_value();
     let mut found = Vec::new();
     collect(&schema, "", &mut found);
     found

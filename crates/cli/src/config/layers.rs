@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use toml::{Table, Value};
 
-use super::Config;
 use super::known::{Known, known};
-use crate::nearest::hint;
+use ibid_app::Settings;
+use ibid_app::hint;
 
 /// Where a setting comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,10 +42,13 @@ pub(crate) struct Setting {
 /// The configuration, and each setting by its dotted name with where it comes from.
 #[derive(Debug)]
 pub(crate) struct Loaded {
-    pub(crate) config: Config,
+    pub(crate) config: Settings,
     pub(crate) settings: BTreeMap<String, Setting>,
     pub(crate) file: Option<PathBuf>,
 }
+
+/// What settings were called before. They are still read.
+const FORMER_NAMES: [(&str, &str); 1] = [("store.place", "store.location")];
 
 /// Environment variables that are no settings.
 const NOT_SETTINGS: [&str; 2] = ["IBID_CONFIG", "IBID_LOG"];
@@ -58,7 +61,7 @@ pub(crate) fn load(
     flags: &[String],
 ) -> anyhow::Result<Loaded> {
     let (known, mut settings) = (known(), BTreeMap::new());
-    let defaults = Table::try_from(Config::default()).context("the defaults cannot be written")?;
+    let defaults = Table::try_from(Settings::default()).context("the defaults cannot be written")?;
     flatten(&defaults, &known, "", &mut |key, value| {
         settings.insert(key, Setting { value: value.clone(), source: Source::Default });
     });
@@ -100,6 +103,13 @@ fn set(
     value: Value,
     source: Source,
 ) -> anyhow::Result<()> {
+    let key = match FORMER_NAMES.iter().find(|(former, _)| *former == key) {
+        Some((former, name)) => {
+            tracing::warn!("the setting `{former}` ({source}) is called `{name}` now");
+            name
+        }
+        None => key,
+    };
     if !known.iter().any(|known| known.matches(key)) {
         let names: Vec<String> = known.iter().map(|known| known.beside(key)).collect();
         bail!("there is no setting `{key}`; {}", hint(key, names.iter().map(String::as_str)));
@@ -128,7 +138,7 @@ fn flatten(table: &Table, known: &[Known], prefix: &str, found: &mut impl FnMut(
     }
 }
 
-fn assemble(settings: &BTreeMap<String, Setting>) -> anyhow::Result<Config> {
+fn assemble(settings: &BTreeMap<String, Setting>) -> anyhow::Result<Settings> {
     let mut root = Table::new();
     for (key, setting) in settings {
         let mut table = &mut root;
@@ -158,7 +168,7 @@ fn assemble(settings: &BTreeMap<String, Setting>) -> anyhow::Result<Config> {
 
 /// Whether a setting could be used if every other one had its default.
 fn alone_is_fine(key: &str, value: &Value) -> bool {
-    let Ok(mut root) = Table::try_from(Config::default()) else { return false };
+    let Ok(mut root) = Table::try_from(Settings::default()) else { return false };
     let mut parts: Vec<&str> = key.split('.').collect();
     let Some(last) = parts.pop() else { return false };
     let mut table = &mut root;
@@ -168,7 +178,7 @@ fn alone_is_fine(key: &str, value: &Value) -> bool {
         table = inner;
     }
     table.insert(last.to_owned(), value.clone());
-    root.try_into::<Config>().is_ok()
+    root.try_into::<Settings>().is_ok()
 }
 
 #[cfg(test)]
@@ -213,6 +223,12 @@ mod tests {
         let slip = "[providers.mine]\nbase_ulr = 'http://127.0.0.1:8080/v1'";
         refused(with(slip, &[], &[]), "did you mean `providers.mine.base_url`?");
         refused(with("", &[], &["engine.retention"]), "write --set engine.retention=VALUE");
+    }
+
+    #[test]
+    fn a_setting_that_was_renamed_is_still_read() {
+        let settings = with("[store]\nplace = 's3://documents'", &[], &[]).unwrap().config.store;
+        assert_eq!(settings.location.as_deref(), Some("s3://documents"));
     }
 
     #[test]

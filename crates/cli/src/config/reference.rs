@@ -5,7 +5,8 @@ use std::fmt::Write;
 use toml::{Table, Value};
 
 use super::known::known;
-use super::{Config, ModelConfig, ProviderConfig};
+use ibid_app::Settings;
+use ibid_app::settings::{ModelSettings, ProviderAccount};
 
 const HEAD: &str = "\
 # Settings
@@ -20,9 +21,9 @@ a name that you choose, of letters, digits, hyphens and underscores.
 
 /// All settings as a Markdown table.
 pub(crate) fn reference() -> anyhow::Result<String> {
-    let mut defaults = Config::default();
-    defaults.providers.insert("*".to_owned(), ProviderConfig::default());
-    defaults.models.insert("*".to_owned(), ModelConfig::default());
+    let mut defaults = Settings::default();
+    defaults.providers.insert("*".to_owned(), ProviderAccount::default());
+    defaults.models.insert("*".to_owned(), ModelSettings::default());
     let defaults = Value::Table(Table::try_from(defaults)?);
     let mut text = HEAD.to_owned();
     for known in known() {

@@ -104,7 +104,7 @@ def follow(number):
     if number % 2:
         assert [int(one[0]) for one in whole] == list(range(1, len(whole) + 1)), "numbers without gaps"
         end = json.loads(whole[-1][2])
-        assert whole[-1][1] == "end" and end["status"] == "done" and end["message"]["text"], end
+        assert whole[-1][1] == "ended" and end["status"] == "done" and end["message"]["text"], end
     return cuts
 
 

@@ -40,8 +40,8 @@ pdf = open(PDF, "rb").read()
 name = load(pdf, "schedule.pdf", corpus="trade", title="Schedule", type="hts_schedule")
 told = events(f"/documents/{name}/events")
 assert [int(event["id"]) for event in told] == list(range(1, len(told) + 1)), "numbers without gaps"
-assert {"status", "page", "chunks", "end"} <= {event["event"] for event in told}, told
-assert told[-1]["data"]["status"] == "done" and json.loads(told[-1]["data"]["message"]["text"])["outcome"] == "loaded"
+assert {"status", "page_read", "chunks_embedded", "ended"} <= {event["event"] for event in told}, told
+assert told[-1]["data"]["status"] == "done" and told[-1]["data"]["summary"]["outcome"] == "loaded"
 middle = len(told) // 2
 assert events(f"/documents/{name}/events", after=middle) == told[middle:]
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ibid_core::{Scope, Tenant};
 use ibid_knowledge::Store;
-use ibid_testkit::{RealModels, RealStorage, shared_data};
+use ibid_testkit::{RealModels, RealStorage, test_set};
 
 use super::{ibid, printed, refused, run};
 
@@ -120,11 +120,12 @@ fn a_load_that_is_stopped_leaves_nothing_and_can_begin_again() {
     let chapter = chapters()[0].to_string_lossy().into_owned();
     let mut child =
         ibid(folder, &["ingest", &chapter]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    while !folder.join("ibid-data/ingestion.db").exists() {
+    // It has begun once its content is kept.
+    let originals = folder.join("ibid-data/store/originals");
+    while !originals.read_dir().is_ok_and(|mut files| files.next().is_some()) {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it began");
         std::thread::sleep(Duration::from_millis(10));
     }
-    std::thread::sleep(Duration::from_millis(500));
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     let ended = child.wait().unwrap();
     let left = printed(&run(folder, &["fsck"]));
@@ -182,15 +183,21 @@ fn command(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-fn chapters() -> Vec<PathBuf> {
-    let numbers: &[u32] = if more_kills().is_some() { &[84, 85, 90, 94] } else { &[85, 94] };
-    match shared_data("trade_compliance/hts/pdf/chapter") {
-        Some(folder) => numbers.iter().map(|chapter| folder.join(format!("Chapter_{chapter}.pdf"))).collect(),
-        None => vec![sample().into()],
-    }
+/// A file of the corpus of the tests.
+pub(crate) fn corpus(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus").join(name)
 }
 
-/// How often the load is killed: a sample of kills in two chapters, unless `IBID_KILLS` says more, in four.
+/// Documents of a few pages; with more kills, whole chapters.
+fn chapters() -> Vec<PathBuf> {
+    if more_kills().is_none() {
+        return vec![corpus("hts-chapter-85-pages-71-75.pdf"), corpus("USC-T19-S1508.md"), sample().into()];
+    }
+    let folder = test_set("trade_compliance/hts/pdf/chapter");
+    [84, 85, 90, 94].map(|chapter| folder.join(format!("Chapter_{chapter}.pdf"))).to_vec()
+}
+
+/// How often the load is killed: a few times in small documents, unless `IBID_KILLS` says more, in four chapters.
 fn kills(sample: u32) -> u32 {
     more_kills().unwrap_or(sample)
 }

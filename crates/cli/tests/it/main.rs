@@ -3,6 +3,8 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod assistants;
+mod beside_a_server;
+mod compatibility;
 mod documents;
 mod models;
 mod quick_start;

@@ -12,14 +12,18 @@ use super::documents::{folder, sample};
 use super::{ibid, printed, run};
 
 /// A server, ended with the test.
-struct Serving {
-    child: Child,
-    url: String,
+pub(crate) struct Serving {
+    pub(crate) child: Child,
+    pub(crate) url: String,
 }
 
 impl Serving {
-    fn start(folder: &Path) -> Self {
-        let mut command = ibid(folder, &["serve", "--address", "127.0.0.1:0"]);
+    pub(crate) fn start(folder: &Path) -> Self {
+        Self::at(folder, "127.0.0.1:0")
+    }
+
+    pub(crate) fn at(folder: &Path, address: &str) -> Self {
+        let mut command = ibid(folder, &["serve", "--address", address]);
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut said = String::new();

@@ -8,7 +8,7 @@ use crate::Tenant;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ModelError {
     /// The provider has no room now.
-    #[error("`{provider}` takes no more requests for now{}", told_after(*.retry_after))]
+    #[error("`{provider}` takes no more requests for now{}", retry_hint(*.retry_after))]
     Busy {
         /// Whose limit it is.
         provider: String,
@@ -164,6 +164,6 @@ impl ModelError {
     }
 }
 
-fn told_after(delay: Option<Duration>) -> String {
+fn retry_hint(delay: Option<Duration>) -> String {
     delay.map_or_else(String::new, |delay| format!("; try again in {} s", delay.as_secs_f32().ceil()))
 }

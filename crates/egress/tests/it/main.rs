@@ -12,7 +12,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use http::Request;
-use ibid_egress::{Egress, Error, Host, Limits, Rules};
+use ibid_egress::{Egress, EgressLimits, Error, Host, Rules};
 
 /// A server that answers by path. It is also reachable by the name `localhost`.
 async fn serve() -> u16 {
@@ -52,8 +52,8 @@ fn slow_words(count: usize) -> impl Stream<Item = std::io::Result<Bytes>> {
     })
 }
 
-fn limits() -> Limits {
-    Limits { silence: Duration::from_millis(200), body_bytes: 1000, ..Limits::default() }
+fn limits() -> EgressLimits {
+    EgressLimits { silence: Duration::from_millis(200), body_bytes: 1000, ..EgressLimits::default() }
 }
 
 fn only(host: &str) -> Rules {

@@ -1,27 +1,16 @@
 //! Two turns at once on one thread: wait, refuse, interrupt, roll back.
 
-use ibid_graph::Kind;
+use ibid_graph::EventKind;
 
 use super::{Play, Subject};
 use crate::{Error, RunStatus, Stop, Turn, WhenBusy};
-
-pub(super) async fn check(subject: &dyn Subject) {
-    a_second_turn_waits_for_the_first(subject).await;
-    a_second_turn_can_be_refused(subject).await;
-    an_interrupting_turn_goes_first_and_keeps_what_the_other_had(subject).await;
-    a_turn_that_rolls_back_forgets_the_other(subject).await;
-    a_rollback_wins_however_far_the_other_came(subject).await;
-    a_turn_that_waits_for_a_person_can_be_interrupted(subject).await;
-    a_queued_turn_can_be_stopped(subject).await;
-    threads_do_not_wait_for_each_other(subject).await;
-}
 
 fn when_busy(mut turn: Turn, choice: WhenBusy) -> Turn {
     turn.when_busy = choice;
     turn
 }
 
-async fn a_second_turn_waits_for_the_first(subject: &dyn Subject) {
+pub async fn a_second_turn_waits_for_the_first(subject: &dyn Subject) {
     let play = Play::begin(subject, "enqueue").await;
     let first = play.say("wait 1").await;
     play.speaking(first).await;
@@ -34,12 +23,12 @@ async fn a_second_turn_waits_for_the_first(subject: &dyn Subject) {
         assert_eq!(play.ended(run).await, RunStatus::Done);
     }
     let second = play.events(second, 0).await;
-    assert!(second.iter().all(|event| event.what.kind != Kind::Resumed), "it was never left");
+    assert!(second.iter().all(|event| event.what.kind != EventKind::RunRecovered), "it was never left");
     let expected = ["wait 1", "heard wait 1", "two", "heard two after 2", "three", "heard three after 2"];
     assert_eq!(play.conversation().await, expected);
 }
 
-async fn a_second_turn_can_be_refused(subject: &dyn Subject) {
+pub async fn a_second_turn_can_be_refused(subject: &dyn Subject) {
     let play = Play::begin(subject, "reject").await;
     let first = play.say("wait").await;
     let refused = play.engine.submit(&play.scope, when_busy(play.turn("two"), WhenBusy::Reject)).await;
@@ -49,7 +38,7 @@ async fn a_second_turn_can_be_refused(subject: &dyn Subject) {
     assert_eq!(play.conversation().await, ["wait", "heard wait"]);
 }
 
-async fn an_interrupting_turn_goes_first_and_keeps_what_the_other_had(subject: &dyn Subject) {
+pub async fn an_interrupting_turn_goes_first_and_keeps_what_the_other_had(subject: &dyn Subject) {
     let play = Play::begin(subject, "interrupt").await;
     let first = play.say("wait").await;
     play.speaking(first).await;
@@ -63,7 +52,7 @@ async fn an_interrupting_turn_goes_first_and_keeps_what_the_other_had(subject: &
     assert_eq!(play.conversation().await, expected);
 }
 
-async fn a_turn_that_rolls_back_forgets_the_other(subject: &dyn Subject) {
+pub async fn a_turn_that_rolls_back_forgets_the_other(subject: &dyn Subject) {
     let play = Play::begin(subject, "rollback").await;
     let before = play.say("before").await;
     play.ended(before).await;
@@ -77,10 +66,10 @@ async fn a_turn_that_rolls_back_forgets_the_other(subject: &dyn Subject) {
     assert!(play.engine.steps(&play.scope, first).await.expect("the run is known").is_empty());
 }
 
-async fn a_rollback_wins_however_far_the_other_came(subject: &dyn Subject) {
+pub async fn a_rollback_wins_however_far_the_other_came(subject: &dyn Subject) {
     let play = Play::begin(subject, "rollback-last").await;
     let first = play.say("linger").await;
-    play.until(first, |kind| matches!(kind, Kind::Token { text } if text == "last words")).await;
+    play.until(first, |kind| matches!(kind, EventKind::Token { text } if text == "last words")).await;
     let second = play.submit(when_busy(play.turn("instead"), WhenBusy::Rollback)).await;
     assert_eq!(play.ended(first).await, RunStatus::RolledBack);
     assert_eq!(play.ended(second).await, RunStatus::Done);
@@ -89,7 +78,7 @@ async fn a_rollback_wins_however_far_the_other_came(subject: &dyn Subject) {
     assert!(matches!(forked, Err(Error::NoSuchStep { .. })), "what was forgotten cannot be forked");
 }
 
-async fn a_turn_that_waits_for_a_person_can_be_interrupted(subject: &dyn Subject) {
+pub async fn a_turn_that_waits_for_a_person_can_be_interrupted(subject: &dyn Subject) {
     for (name, how) in [("interrupt-waiting", WhenBusy::Interrupt), ("move-on", WhenBusy::Enqueue)] {
         a_turn_that_waits_for_a_person_gives_way(subject, name, how).await;
     }
@@ -98,18 +87,18 @@ async fn a_turn_that_waits_for_a_person_can_be_interrupted(subject: &dyn Subject
 async fn a_turn_that_waits_for_a_person_gives_way(subject: &dyn Subject, name: &'static str, how: WhenBusy) {
     let play = Play::begin(subject, name).await;
     let first = play.say("ask").await;
-    let asked = play.until(first, |kind| matches!(kind, Kind::Asked { .. })).await;
+    let asked = play.until(first, |kind| matches!(kind, EventKind::Interrupted { .. })).await;
     let waiting = play.engine.run(&play.scope, first).await.expect("it is there");
-    assert_eq!(waiting.asked, Some(asked.what.step), "the run says which step asks");
+    assert_eq!(waiting.interrupted_step, Some(asked.what.step), "the run says which step asks");
     let second = play.submit(when_busy(play.turn("never mind"), how)).await;
     assert_eq!(play.ended(first).await, RunStatus::Stopped);
-    assert_eq!(play.engine.run(&play.scope, first).await.expect("it is there").asked, None);
+    assert_eq!(play.engine.run(&play.scope, first).await.expect("it is there").interrupted_step, None);
     assert_eq!(play.ended(second).await, RunStatus::Done);
     let expected = ["ask", "heard ask after 0", "never mind", "heard never mind after 2"];
     assert_eq!(play.conversation().await, expected);
 }
 
-async fn a_queued_turn_can_be_stopped(subject: &dyn Subject) {
+pub async fn a_queued_turn_can_be_stopped(subject: &dyn Subject) {
     let play = Play::begin(subject, "stop-queued").await;
     let first = play.say("wait").await;
     let second = play.say("two").await;
@@ -121,7 +110,7 @@ async fn a_queued_turn_can_be_stopped(subject: &dyn Subject) {
     assert_eq!(play.conversation().await, ["wait", "heard wait"]);
 }
 
-async fn threads_do_not_wait_for_each_other(subject: &dyn Subject) {
+pub async fn threads_do_not_wait_for_each_other(subject: &dyn Subject) {
     let play = Play::begin(subject, "two-threads").await;
     let first = play.say("wait").await;
     let mut other = play.turn("hello");

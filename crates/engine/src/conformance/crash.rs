@@ -1,28 +1,18 @@
 //! A kill in the middle: turns go on, finished steps do not run again, and changed code is noticed.
 
 use futures_util::StreamExt;
-use ibid_graph::Kind;
+use ibid_graph::EventKind;
 
 use super::{Play, Subject};
 use crate::{Event, RunStatus, WhenBusy};
 
-pub(super) async fn check(subject: &dyn Subject) {
-    a_killed_turn_goes_on_where_it_was(subject).await;
-    queued_turns_survive_a_kill(subject).await;
-    a_stop_survives_a_kill(subject).await;
-    new_code_that_still_fits_goes_on(subject).await;
-    a_waiting_turn_that_no_longer_fits_asks_again(subject).await;
-    steps_that_no_longer_fit_begin_again_and_say_so(subject, "declared", 2, "the graph is now version 2")
-        .await;
-    steps_that_no_longer_fit_begin_again_and_say_so(subject, "reshaped", 3, "the graph is at `greet`").await;
-}
-
 fn attempts_at(events: &[Event], node: &str) -> Vec<u32> {
-    let started = |event: &&Event| matches!(&event.what.kind, Kind::Started { node: at } if &**at == node);
+    let started =
+        |event: &&Event| matches!(&event.what.kind, EventKind::StepStarted { node: at } if &**at == node);
     events.iter().filter(started).map(|event| event.what.attempt).collect()
 }
 
-async fn a_killed_turn_goes_on_where_it_was(subject: &dyn Subject) {
+pub async fn a_killed_turn_goes_on_where_it_was(subject: &dyn Subject) {
     let mut play = Play::begin(subject, "kill").await;
     let run = play.say("wait").await;
     play.speaking(run).await;
@@ -36,10 +26,10 @@ async fn a_killed_turn_goes_on_where_it_was(subject: &dyn Subject) {
     let events = play.events(run, 0).await;
     assert_eq!(events[..4], before, "what was told before the kill is told the same after it");
     assert_eq!(attempts_at(&events, "think"), [1, 2]);
-    assert!(events.iter().any(|event| event.what.kind == Kind::Resumed), "a listener is told");
+    assert!(events.iter().any(|event| event.what.kind == EventKind::RunRecovered), "a listener is told");
 }
 
-async fn queued_turns_survive_a_kill(subject: &dyn Subject) {
+pub async fn queued_turns_survive_a_kill(subject: &dyn Subject) {
     let mut play = Play::begin(subject, "kill-queued").await;
     let runs = [play.say("wait").await, play.say("two").await, play.say("three").await];
     play.kill_and_reopen(1).await;
@@ -51,7 +41,7 @@ async fn queued_turns_survive_a_kill(subject: &dyn Subject) {
     assert_eq!(play.conversation().await, expected);
 }
 
-async fn a_stop_survives_a_kill(subject: &dyn Subject) {
+pub async fn a_stop_survives_a_kill(subject: &dyn Subject) {
     let mut play = Play::begin(subject, "kill-stopped").await;
     let first = play.say("wait").await;
     play.speaking(first).await;
@@ -64,7 +54,7 @@ async fn a_stop_survives_a_kill(subject: &dyn Subject) {
     assert_eq!(play.conversation().await, ["instead", "heard instead after 0"]);
 }
 
-async fn new_code_that_still_fits_goes_on(subject: &dyn Subject) {
+pub async fn new_code_that_still_fits_goes_on(subject: &dyn Subject) {
     let mut play = Play::begin(subject, "same-code").await;
     let first = play.say("hello").await;
     play.ended(first).await;
@@ -74,26 +64,30 @@ async fn new_code_that_still_fits_goes_on(subject: &dyn Subject) {
     assert_eq!(play.stage.performed(second), ["greet", "hear", "think", "close"], "old threads get new code");
 }
 
-async fn a_waiting_turn_that_no_longer_fits_asks_again(subject: &dyn Subject) {
+pub async fn a_waiting_turn_that_no_longer_fits_asks_again(subject: &dyn Subject) {
     let mut play = Play::begin(subject, "waiting-changed").await;
     let run = play.say("ask").await;
-    play.until(run, |kind| matches!(kind, Kind::Asked { .. })).await;
+    play.until(run, |kind| matches!(kind, EventKind::Interrupted { .. })).await;
     play.kill_and_reopen(2).await;
-    let restarted = play.until(run, |kind| matches!(kind, Kind::Restarted { .. })).await;
+    let restarted = play.until(run, |kind| matches!(kind, EventKind::RunRestarted { .. })).await;
     let stream = play.engine.events(&play.scope, run, restarted.seq).await.expect("there are events");
-    let asked =
-        stream.any(|event| async { matches!(event.expect("it can be read").what.kind, Kind::Asked { .. }) });
+    let asked = stream.any(|event| async {
+        matches!(event.expect("it can be read").what.kind, EventKind::Interrupted { .. })
+    });
     assert!(super::in_time(asked).await, "it asks again");
-    play.engine.answer(&play.scope, run, true.into()).await.expect("the answer is taken");
+    play.engine.resume(&play.scope, run, true.into()).await.expect("the answer is taken");
     assert_eq!(play.ended(run).await, RunStatus::Done);
 }
 
-async fn steps_that_no_longer_fit_begin_again_and_say_so(
-    subject: &dyn Subject,
-    store: &'static str,
-    version: u32,
-    reason: &str,
-) {
+pub async fn a_turn_of_another_declared_version_begins_again(subject: &dyn Subject) {
+    begins_again(subject, "declared", 2, "the graph is now version 2").await;
+}
+
+pub async fn a_turn_whose_steps_no_longer_fit_begins_again(subject: &dyn Subject) {
+    begins_again(subject, "reshaped", 3, "the graph is at `greet`").await;
+}
+
+async fn begins_again(subject: &dyn Subject, store: &'static str, version: u32, reason: &str) {
     let mut play = Play::begin(subject, store).await;
     let run = play.say("wait").await;
     play.speaking(run).await;
@@ -102,7 +96,7 @@ async fn steps_that_no_longer_fit_begin_again_and_say_so(
     assert_eq!(play.ended(run).await, RunStatus::Done);
     let events = play.events(run, 0).await;
     let told = events.iter().find_map(|event| match &event.what.kind {
-        Kind::Restarted { reason } => Some(reason.clone()),
+        EventKind::RunRestarted { reason } => Some(reason.clone()),
         _ => None,
     });
     let told = told.expect("an event says that the turn begins again");

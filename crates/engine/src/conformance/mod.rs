@@ -1,16 +1,23 @@
 //! The rules that every [`Engine`] keeps, as tests that any implementation runs.
 //!
-//! Hand [`check`] something that can open, kill and open again the engine under test. Each case panics
-//! with the rule that was broken.
+//! Hand `engine_conformance_tests!` something that can open, kill and open again the engine under test. Each
+//! case is a test of its own, and panics with the rule that was broken.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a test suite reports by panicking")]
 
-mod busy;
-mod crash;
-mod reading;
+#[expect(missing_docs, reason = "a case says in its name what it checks")]
+pub mod busy;
+#[expect(missing_docs, reason = "a case says in its name what it checks")]
+pub mod crash;
+#[expect(missing_docs, reason = "a case says in its name what it checks")]
+pub mod jobs;
+#[expect(missing_docs, reason = "a case says in its name what it checks")]
+pub mod reading;
 mod stage;
-mod threads;
-mod turns;
+#[expect(missing_docs, reason = "a case says in its name what it checks")]
+pub mod threads;
+#[expect(missing_docs, reason = "a case says in its name what it checks")]
+pub mod turns;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,28 +25,76 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::StreamExt;
 use ibid_core::{Message, RunId, Scope, Tenant, ThreadId};
-use ibid_graph::Kind;
+use ibid_graph::EventKind;
 
-use crate::{Assistants, Engine, Event, MessageWindow, RunStatus, Turn};
+use crate::{Engine, Event, Graphs, MessageWindow, RunStatus, Turn};
 use stage::Stage;
 
 /// The engine under test.
 #[async_trait]
 pub trait Subject: Send + Sync {
     /// Opens an engine on a store of the name, new or left by a kill.
-    async fn open(&self, store: &str, assistants: Assistants) -> Arc<dyn Engine>;
+    async fn open(&self, store: &str, assistants: Graphs) -> Arc<dyn Engine>;
 
     /// Kills an engine in the middle of whatever it does, and waits until its store is free.
     async fn kill(&self, engine: Arc<dyn Engine>);
 }
 
-/// Runs every case, each on a store of its own.
-pub async fn check(subject: &dyn Subject) {
-    turns::check(subject).await;
-    busy::check(subject).await;
-    crash::check(subject).await;
-    reading::check(subject).await;
-    threads::check(subject).await;
+/// One test for each rule. The argument makes a [`Subject`]; each case has one of its own.
+#[macro_export]
+macro_rules! engine_conformance_tests {
+    ($subject:expr) => {
+        $crate::engine_conformance_tests! { $subject;
+            turns::a_turn_is_answered_and_tells_every_step,
+            turns::events_can_be_read_from_any_number_on,
+            turns::no_token_is_lost_and_the_order_is_kept,
+            turns::a_duplicate_request_is_the_same_run,
+            turns::a_stop_returns_at_once_and_keeps_the_partial_answer,
+            turns::a_turn_stopped_in_its_last_node_is_not_done,
+            turns::a_question_waits_for_a_fitting_answer,
+            turns::a_failure_and_an_oversized_result_end_the_turn_and_the_thread_goes_on,
+            turns::what_cannot_be_taken_is_refused,
+            busy::a_second_turn_waits_for_the_first,
+            busy::a_second_turn_can_be_refused,
+            busy::an_interrupting_turn_goes_first_and_keeps_what_the_other_had,
+            busy::a_turn_that_rolls_back_forgets_the_other,
+            busy::a_rollback_wins_however_far_the_other_came,
+            busy::a_turn_that_waits_for_a_person_can_be_interrupted,
+            busy::a_queued_turn_can_be_stopped,
+            busy::threads_do_not_wait_for_each_other,
+            crash::a_killed_turn_goes_on_where_it_was,
+            crash::queued_turns_survive_a_kill,
+            crash::a_stop_survives_a_kill,
+            crash::new_code_that_still_fits_goes_on,
+            crash::a_waiting_turn_that_no_longer_fits_asks_again,
+            crash::a_turn_of_another_declared_version_begins_again,
+            crash::a_turn_whose_steps_no_longer_fit_begins_again,
+            reading::messages_are_read_by_the_window,
+            reading::threads_are_listed_by_the_page,
+            reading::the_state_after_any_step_can_be_read_and_forked_from,
+            reading::tenants_do_not_see_each_other,
+            reading::a_deleted_thread_is_gone_also_while_it_works,
+            threads::a_thread_can_begin_without_a_turn,
+            threads::threads_are_found_by_what_is_noted_and_by_what_they_do,
+            threads::messages_join_a_thread_without_a_turn,
+            threads::a_copy_has_the_conversation_and_goes_its_own_way,
+            threads::a_turn_that_is_forgotten_leaves_nothing,
+            threads::a_deleted_run_leaves_what_it_said,
+            jobs::a_job_keeps_its_request_and_its_result,
+            jobs::jobs_of_a_queue_run_one_after_the_other,
+            jobs::a_killed_job_goes_on_without_a_finished_step,
+            jobs::a_deleted_queue_leaves_nothing
+        }
+    };
+    ($subject:expr; $($module:ident::$case:ident),*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                let subject = $subject;
+                $crate::conformance::$module::$case(&subject).await;
+            }
+        )*
+    };
 }
 
 /// One engine with the stage that its assistant plays on.
@@ -55,7 +110,7 @@ struct Play<'a> {
 impl<'a> Play<'a> {
     async fn begin(subject: &'a dyn Subject, store: &'static str) -> Self {
         let stage = Stage::new();
-        let engine = subject.open(store, stage.assistants(1)).await;
+        let engine = subject.open(store, stage.graphs(1)).await;
         let scope = Scope::of(Tenant::local());
         Self { subject, store, stage, engine, scope, thread: ThreadId::new() }
     }
@@ -63,7 +118,7 @@ impl<'a> Play<'a> {
     /// Kills the engine and opens it again, the assistant's graph perhaps in another version.
     async fn kill_and_reopen(&mut self, version: u32) {
         self.subject.kill(self.engine.clone()).await;
-        self.engine = self.subject.open(self.store, self.stage.assistants(version)).await;
+        self.engine = self.subject.open(self.store, self.stage.graphs(version)).await;
     }
 
     fn turn(&self, text: &str) -> Turn {
@@ -91,7 +146,7 @@ impl<'a> Play<'a> {
         let expected: Vec<u64> = (1..=events.len() as u64).collect();
         assert_eq!(numbers, expected, "events must be numbered from 1 without a gap");
         assert!(events.iter().all(|event| event.run == run), "every event names its run");
-        let Some(Kind::Ended { status, .. }) = events.last().map(|event| &event.what.kind) else {
+        let Some(EventKind::RunEnded { status, .. }) = events.last().map(|event| &event.what.kind) else {
             panic!("the last event must say how the run ended, got {events:?}")
         };
         let run = self.engine.run(&self.scope, run).await.expect("the run is known");
@@ -100,7 +155,7 @@ impl<'a> Play<'a> {
     }
 
     /// Waits for an event of a run.
-    async fn until(&self, run: RunId, seen: impl Fn(&Kind) -> bool) -> Event {
+    async fn until(&self, run: RunId, seen: impl Fn(&EventKind) -> bool) -> Event {
         let mut stream = self.engine.events(&self.scope, run, 0).await.expect("there are events");
         while let Some(event) = in_time(stream.next()).await {
             let event = event.expect("events can be read");
@@ -113,7 +168,7 @@ impl<'a> Play<'a> {
 
     /// Waits until a run has said its first word.
     async fn speaking(&self, run: RunId) {
-        self.until(run, |kind| matches!(kind, Kind::Token { .. })).await;
+        self.until(run, |kind| matches!(kind, EventKind::Token { .. })).await;
     }
 
     /// What stands in the thread.

@@ -6,15 +6,7 @@ use serde_json::Map;
 use super::{Play, Subject};
 use crate::{Error, Lifetime, MessageWindow, RunStatus, Stop, ThreadFilter, ThreadPage, Turn};
 
-pub(super) async fn check(subject: &dyn Subject) {
-    messages_are_read_by_the_window(subject).await;
-    threads_are_listed_by_the_page(subject).await;
-    the_state_after_any_step_can_be_read_and_forked_from(subject).await;
-    tenants_do_not_see_each_other(subject).await;
-    a_deleted_thread_is_gone_also_while_it_works(subject).await;
-}
-
-async fn messages_are_read_by_the_window(subject: &dyn Subject) {
+pub async fn messages_are_read_by_the_window(subject: &dyn Subject) {
     let play = Play::begin(subject, "window").await;
     for number in 0..5 {
         let run = play.say(&format!("message {number}")).await;
@@ -30,7 +22,7 @@ async fn messages_are_read_by_the_window(subject: &dyn Subject) {
     assert_eq!(window(Some(1), 3).await, [0]);
 }
 
-async fn threads_are_listed_by_the_page(subject: &dyn Subject) {
+pub async fn threads_are_listed_by_the_page(subject: &dyn Subject) {
     let play = Play::begin(subject, "pages").await;
     let mut expected = Vec::new();
     for number in 0..5 {
@@ -47,7 +39,7 @@ async fn threads_are_listed_by_the_page(subject: &dyn Subject) {
         let page = ThreadPage { after, ..ThreadPage::first(2) };
         let threads = play.engine.threads(&play.scope, page).await.expect("threads can be listed");
         let Some(last) = threads.last() else { break };
-        after = Some(last.place());
+        after = Some(last.cursor());
         let used_again = Turn::new(last.id, "echo", Message::user("again"));
         play.submit(used_again).await;
         listed.extend(threads.into_iter().map(|thread| (thread.id, thread.title, thread.messages)));
@@ -55,7 +47,7 @@ async fn threads_are_listed_by_the_page(subject: &dyn Subject) {
     assert_eq!(listed, expected);
 }
 
-async fn the_state_after_any_step_can_be_read_and_forked_from(subject: &dyn Subject) {
+pub async fn the_state_after_any_step_can_be_read_and_forked_from(subject: &dyn Subject) {
     let play = Play::begin(subject, "fork").await;
     let first = play.say("one").await;
     play.ended(first).await;
@@ -76,7 +68,7 @@ async fn the_state_after_any_step_can_be_read_and_forked_from(subject: &dyn Subj
     assert_eq!(fork.engine.steps(&fork.scope, forked).await.expect("the run is known").len(), 3);
 }
 
-async fn tenants_do_not_see_each_other(subject: &dyn Subject) {
+pub async fn tenants_do_not_see_each_other(subject: &dyn Subject) {
     let play = Play::begin(subject, "tenants").await;
     let run = play.say("secret").await;
     play.ended(run).await;
@@ -95,10 +87,10 @@ async fn tenants_do_not_see_each_other(subject: &dyn Subject) {
     assert!(matches!(play.engine.delete_thread(&other, thread).await, Err(Error::UnknownThread(_))));
     assert!(matches!(play.engine.delete_run(&other, run).await, Err(Error::UnknownRun(_))));
     assert!(matches!(play.engine.feedback(&other, run).await, Err(Error::UnknownRun(_))));
-    let begun = play.engine.begin_thread(&other, thread, Map::new(), Lifetime::Kept).await;
+    let begun = play.engine.create_thread(&other, thread, Map::new(), Lifetime::Kept).await;
     assert!(matches!(begun, Err(Error::UnknownThread(_))), "got {begun:?}");
     assert!(matches!(
-        play.engine.note_thread(&other, thread, Map::new()).await,
+        play.engine.update_thread_metadata(&other, thread, Map::new()).await,
         Err(Error::UnknownThread(_))
     ));
     let added = play.engine.add_messages(&other, thread, vec![Message::user("hello")]).await;
@@ -111,7 +103,7 @@ async fn tenants_do_not_see_each_other(subject: &dyn Subject) {
     assert!(play.engine.threads(&other, page).await.expect("threads can be listed").is_empty());
 }
 
-async fn a_deleted_thread_is_gone_also_while_it_works(subject: &dyn Subject) {
+pub async fn a_deleted_thread_is_gone_also_while_it_works(subject: &dyn Subject) {
     let mut play = Play::begin(subject, "delete").await;
     let run = play.say("wait").await;
     play.speaking(run).await;

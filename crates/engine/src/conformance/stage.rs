@@ -3,13 +3,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ibid_core::{Message, RunId, TurnInput};
+use ibid_core::{JobInput, Message, RunId, TurnInput};
 use ibid_graph::{Context, END, Graph, NodeError, START, State, Terminal};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::{Assistant, Assistants};
+use crate::{GraphEntry, Graphs};
 
 /// The state of a turn in the suite.
 #[derive(Clone, Debug, Serialize)]
@@ -21,12 +21,12 @@ pub(super) struct Talk {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct Said(String);
+pub(super) struct Uttered(String);
 
 impl State for Talk {
-    type Change = Said;
+    type Update = Uttered;
 
-    fn apply(&mut self, change: Said) {
+    fn apply(&mut self, change: Uttered) {
         self.said.push(change.0);
     }
 }
@@ -58,8 +58,8 @@ impl Stage {
     }
 
     /// `echo` answers with what it heard; it keeps two earlier messages in view.
-    pub(super) fn assistants(self: &Arc<Self>, version: u32) -> Assistants {
-        let program = self.graph(version).program(
+    pub(super) fn graphs(self: &Arc<Self>, version: u32) -> Graphs {
+        let program = self.graph(version).compile(
             |input: TurnInput| {
                 let heard = input.messages.iter().map(|message| message.text.as_str()).collect::<Vec<_>>();
                 Ok(Talk {
@@ -71,7 +71,15 @@ impl Stage {
             },
             |talk: &Talk| talk.said.get(1).map(Message::assistant).into_iter().collect(),
         );
-        [("echo".to_owned(), Assistant { program, history: 2 })].into_iter().collect()
+        let work = self.graph(version).compile(
+            |input: JobInput| {
+                let heard = input.request.as_str().unwrap_or_default().to_owned();
+                Ok(Talk { run: input.run, history: 0, heard, said: Vec::new() })
+            },
+            |talk: &Talk| json!(talk.said.get(1)),
+        );
+        let turns = GraphEntry::turn(program).with_history(2);
+        [("echo".to_owned(), turns), ("work".to_owned(), GraphEntry::job(work))].into_iter().collect()
     }
 
     /// hear → think → (sure?) → close. In version 3 another node stands before them all.
@@ -80,7 +88,7 @@ impl Stage {
             let stage = self.clone();
             move |talk: Arc<Talk>, _: Context| {
                 stage.saw(talk.run, name);
-                std::future::ready(Ok(Said(name.to_owned())))
+                std::future::ready(Ok(Uttered(name.to_owned())))
             }
         };
         let (stage, closing) = (self.clone(), self.clone());
@@ -88,7 +96,11 @@ impl Stage {
             .version(if version == 2 { 2 } else { 1 })
             .node("hear", node("hear"))
             .node("think", move |talk, context| think(stage.clone(), talk, context))
-            .ask("sure", |talk: &Talk| json!(talk.heard), |_, yes: bool| Said(format!("sure: {yes}")))
+            .interrupt(
+                "sure",
+                |talk: &Talk| json!(talk.heard),
+                |_, yes: bool| Uttered(format!("sure: {yes}")),
+            )
             .node("close", move |talk, context| close(closing.clone(), talk, context))
             .edge("hear", "think")
             .branch("think", after_thinking, ["sure", "close"])
@@ -108,36 +120,36 @@ fn after_thinking(talk: &Talk) -> &'static str {
 }
 
 /// The last node. Told to linger, it works until it is stopped, and gives back what it has.
-async fn close(stage: Arc<Stage>, talk: Arc<Talk>, context: Context) -> Result<Said, NodeError> {
+async fn close(stage: Arc<Stage>, talk: Arc<Talk>, context: Context) -> Result<Uttered, NodeError> {
     stage.saw(talk.run, "close");
     if talk.heard == "linger" {
         context.token("last words");
         context.cancel().cancelled().await;
     }
-    Ok(Said("close".to_owned()))
+    Ok(Uttered("close".to_owned()))
 }
 
-async fn think(stage: Arc<Stage>, talk: Arc<Talk>, context: Context) -> Result<Said, NodeError> {
+async fn think(stage: Arc<Stage>, talk: Arc<Talk>, context: Context) -> Result<Uttered, NodeError> {
     stage.saw(talk.run, "think");
     match talk.heard.split_whitespace().next() {
-        Some("big") => Ok(Said("x".repeat(ibid_graph::RECORD_LIMIT_BYTES + 1))),
+        Some("big") => Ok(Uttered("x".repeat(ibid_graph::RECORD_LIMIT_BYTES + 1))),
         Some("fail") => Err(Terminal::new("no such model").into()),
         Some("many") => {
             (0..2000).for_each(|number| context.token(format!("{number} ")));
-            Ok(Said("many".to_owned()))
+            Ok(Uttered("many".to_owned()))
         }
         Some("wait") => {
             context.token("first words");
             let permit = context.cancel().run_until_cancelled(stage.gate.acquire()).await;
             if let Some(Ok(permit)) = permit {
                 permit.forget();
-                return Ok(Said(format!("heard {}", talk.heard)));
+                return Ok(Uttered(format!("heard {}", talk.heard)));
             }
-            Ok(Said("first words".to_owned()))
+            Ok(Uttered("first words".to_owned()))
         }
         _ => {
             context.token(&talk.heard);
-            Ok(Said(format!("heard {} after {}", talk.heard, talk.history)))
+            Ok(Uttered(format!("heard {} after {}", talk.heard, talk.history)))
         }
     }
 }

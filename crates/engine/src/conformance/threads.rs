@@ -9,15 +9,6 @@ use crate::{
     ThreadStatus,
 };
 
-pub(super) async fn check(subject: &dyn Subject) {
-    a_thread_can_begin_without_a_turn(subject).await;
-    threads_are_found_by_what_is_noted_and_by_what_they_do(subject).await;
-    messages_join_a_thread_without_a_turn(subject).await;
-    a_copy_has_the_conversation_and_goes_its_own_way(subject).await;
-    a_turn_that_is_forgotten_leaves_nothing(subject).await;
-    a_deleted_run_leaves_what_it_said(subject).await;
-}
-
 fn noted(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(fields) => fields,
@@ -25,18 +16,18 @@ fn noted(value: Value) -> Map<String, Value> {
     }
 }
 
-async fn a_thread_can_begin_without_a_turn(subject: &dyn Subject) {
+pub async fn a_thread_can_begin_without_a_turn(subject: &dyn Subject) {
     let mut play = Play::begin(subject, "begin").await;
     let (begun, new) = play
         .engine
-        .begin_thread(&play.scope, play.thread, noted(json!({ "user": "ana" })), Lifetime::Kept)
+        .create_thread(&play.scope, play.thread, noted(json!({ "user": "ana" })), Lifetime::Kept)
         .await
         .expect("it can begin");
     assert!(new && begun.messages == 0 && begun.title.is_empty(), "{begun:?}");
     assert_eq!(begun.status, ThreadStatus::Idle);
     let (again, new) = play
         .engine
-        .begin_thread(&play.scope, play.thread, Map::new(), Lifetime::Kept)
+        .create_thread(&play.scope, play.thread, Map::new(), Lifetime::Kept)
         .await
         .expect("it is there");
     assert!(!new && again == begun, "one that is there stays as it is");
@@ -47,17 +38,18 @@ async fn a_thread_can_begin_without_a_turn(subject: &dyn Subject) {
     assert_eq!((thread.title.as_str(), thread.messages), ("hello", 2), "its first message names it");
     assert_eq!(thread.metadata, noted(json!({ "user": "ana" })));
     let more = noted(json!({ "user": "eva", "open": true }));
-    let thread = play.engine.note_thread(&play.scope, play.thread, more.clone()).await.expect("a note");
+    let thread =
+        play.engine.update_thread_metadata(&play.scope, play.thread, more.clone()).await.expect("a note");
     assert_eq!(thread.metadata, more);
 }
 
-async fn threads_are_found_by_what_is_noted_and_by_what_they_do(subject: &dyn Subject) {
+pub async fn threads_are_found_by_what_is_noted_and_by_what_they_do(subject: &dyn Subject) {
     let play = Play::begin(subject, "find").await;
     let mut threads = Vec::new();
     for number in 0..4 {
         let thread = ThreadId::new();
         let notes = noted(json!({ "team": { "name": if number % 2 == 0 { "law" } else { "sales" } } }));
-        play.engine.begin_thread(&play.scope, thread, notes, Lifetime::Kept).await.expect("it can begin");
+        play.engine.create_thread(&play.scope, thread, notes, Lifetime::Kept).await.expect("it can begin");
         threads.push(thread);
         tokio::time::sleep(std::time::Duration::from_millis(2)).await;
     }
@@ -88,7 +80,7 @@ async fn threads_are_found_by_what_is_noted_and_by_what_they_do(subject: &dyn Su
     play.ended(run).await;
 }
 
-async fn messages_join_a_thread_without_a_turn(subject: &dyn Subject) {
+pub async fn messages_join_a_thread_without_a_turn(subject: &dyn Subject) {
     let play = Play::begin(subject, "add").await;
     let run = play.say("wait").await;
     play.speaking(run).await;
@@ -106,7 +98,7 @@ async fn messages_join_a_thread_without_a_turn(subject: &dyn Subject) {
     assert_eq!(play.conversation().await.last().map(String::as_str), Some("heard two after 2"));
 }
 
-async fn a_copy_has_the_conversation_and_goes_its_own_way(subject: &dyn Subject) {
+pub async fn a_copy_has_the_conversation_and_goes_its_own_way(subject: &dyn Subject) {
     let play = Play::begin(subject, "copy").await;
     for text in ["one", "two"] {
         let run = play.say(text).await;
@@ -124,7 +116,7 @@ async fn a_copy_has_the_conversation_and_goes_its_own_way(subject: &dyn Subject)
     assert_eq!(original.conversation().await, before);
 }
 
-async fn a_turn_that_is_forgotten_leaves_nothing(subject: &dyn Subject) {
+pub async fn a_turn_that_is_forgotten_leaves_nothing(subject: &dyn Subject) {
     let play = Play::begin(subject, "forget").await;
     let run = play.say("one").await;
     play.ended(run).await;
@@ -135,7 +127,7 @@ async fn a_turn_that_is_forgotten_leaves_nothing(subject: &dyn Subject) {
     assert_eq!(play.conversation().await, ["one", "heard one after 0"]);
 }
 
-async fn a_deleted_run_leaves_what_it_said(subject: &dyn Subject) {
+pub async fn a_deleted_run_leaves_what_it_said(subject: &dyn Subject) {
     let play = Play::begin(subject, "delete-run").await;
     let run = play.say("wait").await;
     play.speaking(run).await;

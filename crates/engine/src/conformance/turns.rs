@@ -3,53 +3,47 @@
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use ibid_graph::{Kind, StepEvent};
+use ibid_graph::{EventKind, StepEvent};
 use serde_json::json;
 
 use super::{Play, Subject};
 use crate::{Error, RunStatus, Stop};
 
-pub(super) async fn check(subject: &dyn Subject) {
-    a_turn_is_answered_and_tells_every_step(subject).await;
-    events_can_be_read_from_any_number_on(subject).await;
-    no_token_is_lost_and_the_order_is_kept(subject).await;
-    a_duplicate_request_is_the_same_run(subject).await;
-    a_stop_returns_at_once_and_keeps_the_partial_answer(subject).await;
-    a_turn_stopped_in_its_last_node_is_not_done(subject).await;
-    a_question_waits_for_a_fitting_answer(subject).await;
-    a_failure_and_an_oversized_result_end_the_turn_and_the_thread_goes_on(subject).await;
-    what_cannot_be_taken_is_refused(subject).await;
-}
-
-async fn a_turn_is_answered_and_tells_every_step(subject: &dyn Subject) {
+pub async fn a_turn_is_answered_and_tells_every_step(subject: &dyn Subject) {
     let play = Play::begin(subject, "answered").await;
     let run = play.say("hello").await;
     assert_eq!(play.ended(run).await, RunStatus::Done);
     assert_eq!(play.conversation().await, ["hello", "heard hello after 0"]);
+    let known = play.engine.run(&play.scope, run).await.expect("the run is known");
+    assert_eq!(
+        (known.input, known.output),
+        (0..1, 1..2),
+        "a run says which messages it began with and answered with"
+    );
     let told = |step, attempt, kind| StepEvent { step, attempt, kind };
-    let started = |node: &str| Kind::Started { node: node.into() };
+    let started = |node: &str| EventKind::StepStarted { node: node.into() };
     let mut events: Vec<StepEvent> = play.events(run, 0).await.into_iter().map(|event| event.what).collect();
     // How long a step took is nobody's promise.
     for event in &mut events {
-        if let Kind::Finished { milliseconds } = &mut event.kind {
+        if let EventKind::StepFinished { milliseconds } = &mut event.kind {
             *milliseconds = 0;
         }
     }
-    let finished = || Kind::Finished { milliseconds: 0 };
+    let finished = || EventKind::StepFinished { milliseconds: 0 };
     let expected = [
         told(1, 1, started("hear")),
         told(1, 1, finished()),
         told(2, 1, started("think")),
-        told(2, 1, Kind::Token { text: "hello".into() }),
+        told(2, 1, EventKind::Token { text: "hello".into() }),
         told(2, 1, finished()),
         told(3, 1, started("close")),
         told(3, 1, finished()),
-        told(0, 0, Kind::Ended { status: "done".into(), error: None }),
+        told(0, 0, EventKind::RunEnded { status: "done".into(), error: None }),
     ];
     assert_eq!(events, expected);
 }
 
-async fn events_can_be_read_from_any_number_on(subject: &dyn Subject) {
+pub async fn events_can_be_read_from_any_number_on(subject: &dyn Subject) {
     let play = Play::begin(subject, "any-number").await;
     let run = play.say("wait").await;
     play.speaking(run).await;
@@ -63,13 +57,13 @@ async fn events_can_be_read_from_any_number_on(subject: &dyn Subject) {
     assert_eq!(during, all[2..], "a listener that came during the run");
 }
 
-async fn no_token_is_lost_and_the_order_is_kept(subject: &dyn Subject) {
+pub async fn no_token_is_lost_and_the_order_is_kept(subject: &dyn Subject) {
     let play = Play::begin(subject, "tokens").await;
     let run = play.say("many").await;
     assert_eq!(play.ended(run).await, RunStatus::Done);
     let mut text = String::new();
     for event in play.events(run, 0).await {
-        if let Kind::Token { text: piece } = event.what.kind {
+        if let EventKind::Token { text: piece } = event.what.kind {
             text.push_str(&piece);
         }
     }
@@ -77,7 +71,7 @@ async fn no_token_is_lost_and_the_order_is_kept(subject: &dyn Subject) {
     assert_eq!(text, expected);
 }
 
-async fn a_duplicate_request_is_the_same_run(subject: &dyn Subject) {
+pub async fn a_duplicate_request_is_the_same_run(subject: &dyn Subject) {
     let play = Play::begin(subject, "duplicate").await;
     let mut turn = play.turn("once");
     turn.idempotency_key = Some("key-1".to_owned());
@@ -93,7 +87,7 @@ async fn a_duplicate_request_is_the_same_run(subject: &dyn Subject) {
     assert_eq!(play.stage.performed(left.run), ["hear", "think", "close"]);
 }
 
-async fn a_stop_returns_at_once_and_keeps_the_partial_answer(subject: &dyn Subject) {
+pub async fn a_stop_returns_at_once_and_keeps_the_partial_answer(subject: &dyn Subject) {
     let mut took = Vec::new();
     for name in ["stop", "stop-twice", "stop-thrice", "stop-again", "stop-at-last"] {
         took.push(stopped_while_speaking(&Play::begin(subject, name).await).await);
@@ -117,35 +111,35 @@ async fn stopped_while_speaking(play: &Play<'_>) -> Duration {
     took
 }
 
-async fn a_turn_stopped_in_its_last_node_is_not_done(subject: &dyn Subject) {
+pub async fn a_turn_stopped_in_its_last_node_is_not_done(subject: &dyn Subject) {
     let play = Play::begin(subject, "stop-last").await;
     let run = play.say("linger").await;
-    play.until(run, |kind| matches!(kind, Kind::Token { text } if text == "last words")).await;
+    play.until(run, |kind| matches!(kind, EventKind::Token { text } if text == "last words")).await;
     play.engine.stop(&play.scope, run, Stop::Keep).await.expect("it can be stopped");
     assert_eq!(play.ended(run).await, RunStatus::Stopped);
     let steps = play.engine.steps(&play.scope, run).await.expect("the run is known");
     assert_eq!(steps.len(), 3, "what the node gave back is written down");
 }
 
-async fn a_question_waits_for_a_fitting_answer(subject: &dyn Subject) {
+pub async fn a_question_waits_for_a_fitting_answer(subject: &dyn Subject) {
     let mut play = Play::begin(subject, "question").await;
     let run = play.say("ask").await;
-    play.until(run, |kind| matches!(kind, Kind::Asked { .. })).await;
+    play.until(run, |kind| matches!(kind, EventKind::Interrupted { .. })).await;
     let waiting = play.engine.run(&play.scope, run).await.expect("the run is known");
-    assert_eq!((waiting.status, waiting.question), (RunStatus::Waiting, Some(json!("ask"))));
-    let refused = play.engine.answer(&play.scope, run, json!("perhaps")).await;
-    assert!(matches!(refused, Err(Error::Answer(_))), "got {refused:?}");
+    assert_eq!((waiting.status, waiting.interrupt), (RunStatus::Waiting, Some(json!("ask"))));
+    let refused = play.engine.resume(&play.scope, run, json!("perhaps")).await;
+    assert!(matches!(refused, Err(Error::Resume(_))), "got {refused:?}");
     play.kill_and_reopen(1).await;
-    play.engine.answer(&play.scope, run, json!(true)).await.expect("a fitting answer is taken");
+    play.engine.resume(&play.scope, run, json!(true)).await.expect("a fitting answer is taken");
     assert_eq!(play.ended(run).await, RunStatus::Done);
     assert_eq!(play.stage.performed(run), ["hear", "think", "close"], "nothing runs twice");
-    let late = play.engine.answer(&play.scope, run, json!(true)).await;
-    assert!(matches!(late, Err(Error::NotWaiting(_))), "got {late:?}");
+    let late = play.engine.resume(&play.scope, run, json!(true)).await;
+    assert!(matches!(late, Err(Error::NotInterrupted(_))), "got {late:?}");
     let state = play.engine.state(&play.scope, run, 3).await.expect("the steps are kept");
     assert_eq!(state["said"][2], "sure: true");
 }
 
-async fn a_failure_and_an_oversized_result_end_the_turn_and_the_thread_goes_on(subject: &dyn Subject) {
+pub async fn a_failure_and_an_oversized_result_end_the_turn_and_the_thread_goes_on(subject: &dyn Subject) {
     let play = Play::begin(subject, "failures").await;
     for text in ["fail", "big", "panic"] {
         let run = play.say(text).await;
@@ -161,7 +155,7 @@ async fn a_failure_and_an_oversized_result_end_the_turn_and_the_thread_goes_on(s
     assert_eq!(play.conversation().await, ["fail", "big", "panic", "hello", "heard hello after 2"]);
 }
 
-async fn what_cannot_be_taken_is_refused(subject: &dyn Subject) {
+pub async fn what_cannot_be_taken_is_refused(subject: &dyn Subject) {
     let play = Play::begin(subject, "refused").await;
     let mut turn = play.turn("hello");
     turn.assistant = "nobody".to_owned();

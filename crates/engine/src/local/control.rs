@@ -2,15 +2,15 @@
 //! and what follows from it is done by the engine, also if the caller has gone away.
 
 use ibid_core::{RunId, Scope, ThreadId};
-use ibid_graph::{Kind, StepEvent};
+use ibid_graph::{EventKind, StepEvent};
 use serde_json::Value;
 
 use super::LocalEngine;
 use super::live::LiveRun;
-use super::reading::read_turn;
+use super::reading::read_input;
 use crate::error::Error;
-use crate::nouns::{RunStatus, Stop};
-use crate::store::{self, Batch, Stopping, encode};
+use crate::store::{self, Batch, RunCommit, Stopping, encode};
+use crate::types::{RunStatus, Stop};
 
 impl LocalEngine {
     pub(super) async fn stop_run(&self, scope: &Scope, run: RunId, how: Stop) -> Result<(), Error> {
@@ -49,18 +49,18 @@ impl LocalEngine {
 
     /// Ends a run that has not begun; false if it has.
     async fn end_queued(&self, run: RunId, how: Stopping, live: &LiveRun) -> Result<bool, Error> {
-        let log = live.log.clone();
         let status = match how {
             Stopping::Stop => RunStatus::Stopped,
             Stopping::Rollback => RunStatus::RolledBack,
         };
         let end = move |connection: &_| {
             let row = store::find_any_run(connection, run)?;
-            let Some(row) = row.filter(|row| row.status == RunStatus::Queued) else { return Ok(false) };
+            let Some(row) = row.filter(|row| row.status == RunStatus::Queued) else {
+                return Ok(RunCommit::quiet(false));
+            };
             store::end_run(connection, row.key, status, None)?;
-            let status = status.as_str().to_owned();
-            log.close_with(vec![StepEvent::of_run(Kind::Ended { status, error: None })], None);
-            Ok(true)
+            let ended = EventKind::RunEnded { status: status.as_str().to_owned(), error: None };
+            Ok(RunCommit::with_events(true, vec![StepEvent::of_run(ended)]))
         };
         let engine = self.clone();
         let then = move |ended: bool| {
@@ -69,39 +69,39 @@ impl LocalEngine {
             }
             ended
         };
-        Ok(self.writer()?.write_then(Batch::of(&live.log), end, then).await?)
+        Ok(self.writer()?.write_run_then(&live.log, end, then).await?)
     }
 
-    pub(super) async fn answer_run(&self, scope: &Scope, run: RunId, answer: Value) -> Result<(), Error> {
+    pub(super) async fn resume_run(&self, scope: &Scope, run: RunId, answer: Value) -> Result<(), Error> {
         let row = self.find_run(scope, run).await?;
         let (RunStatus::Waiting, Some(step), Some(live)) =
-            (row.status, row.asked_step, self.live_run(scope, run))
+            (row.status, row.interrupted_step, self.live_run(scope, run))
         else {
-            return Err(Error::NotWaiting(run));
+            return Err(Error::NotInterrupted(run));
         };
-        let program = self.assistant(&row.graph)?.program.clone();
+        let graph = self.graph(&row.graph)?.graph.clone();
         let key = row.key;
-        let (input, records) = self.0.readers.read(move |connection| read_turn(connection, &row)).await?;
-        let mut course = program.start(input)?;
+        let (input, records) = self.0.readers.read(move |connection| read_input(connection, &row)).await?;
+        let mut cursor = graph.start(input)?;
         for record in &records {
-            course.replay(record)?;
+            cursor.replay(record)?;
         }
-        course.answer(&answer)?;
-        let (answer, log) = (encode(&answer)?, live.log.clone());
+        cursor.resume(&answer)?;
+        let answer = encode(&answer)?;
         let note = move |connection: &_| {
             if !store::set_answer(connection, key, step, &answer)? {
-                return Ok(None);
+                return Ok(RunCommit::quiet(None));
             }
-            log.close_with(vec![StepEvent::of_run(Kind::Answered)], None);
-            store::find_any_run(connection, run)
+            let row = store::find_any_run(connection, run)?;
+            Ok(RunCommit::with_events(row, vec![StepEvent::of_run(EventKind::RunResumed)]))
         };
-        let (engine, batch) = (self.clone(), Batch::of(&live.log));
+        let (engine, log) = (self.clone(), live.log.clone());
         let then = move |row: Option<store::RunRow>| {
-            let row = row.ok_or(Error::NotWaiting(run))?;
+            let row = row.ok_or(Error::NotInterrupted(run))?;
             engine.take_up(row.into(), live);
             Ok(())
         };
-        self.writer()?.write_then(batch, note, then).await?
+        self.writer()?.write_run_then(&log, note, then).await?
     }
 
     pub(super) async fn fork_run(
@@ -111,7 +111,7 @@ impl LocalEngine {
         step: u32,
     ) -> Result<(ThreadId, RunId), Error> {
         let row = self.find_started_run(&scope, run, step).await?;
-        self.assistant(&row.graph)?;
+        self.graph(&row.graph)?;
         let key = row.key;
         let records = self.0.readers.read(move |connection| store::read_steps(connection, key)).await?;
         if records.len() < step as usize {
@@ -132,7 +132,7 @@ impl LocalEngine {
         self.writer()?.write_then(Batch::default(), copy, then).await?
     }
 
-    pub(super) async fn delete_ended_run(&self, scope: Scope, run: RunId) -> Result<(), Error> {
+    pub(super) async fn delete_finished_run(&self, scope: Scope, run: RunId) -> Result<(), Error> {
         let delete = move |connection: &_| {
             let Some(row) = store::find_run(connection, &scope, run)? else { return Ok(None) };
             if row.status.is_final() {

@@ -8,14 +8,14 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::unfold;
 use ibid_core::{RunId, Scope};
-use ibid_graph::Kind;
+use ibid_graph::EventKind;
 use tokio::sync::watch;
 
 use super::LocalEngine;
 use crate::engine::EventStream;
 use crate::error::Error;
-use crate::nouns::Event;
-use crate::store::{self, RunLog, StoreError};
+use crate::store::{self, RunLog};
+use crate::types::Event;
 
 /// The file counts in signed numbers.
 const LARGEST: u64 = i64::MAX as u64;
@@ -62,7 +62,7 @@ impl Following {
     async fn next(mut self: Box<Self>) -> Option<(Result<Event, Error>, Box<Self>)> {
         loop {
             if let Some(event) = self.ready.pop_front() {
-                self.over = matches!(event.what.kind, Kind::Ended { .. });
+                self.over = matches!(event.what.kind, EventKind::RunEnded { .. });
                 return Some((Ok(event), self));
             }
             if self.over {
@@ -77,7 +77,7 @@ impl Following {
                 // Whoever closes the engine says so first, and wakes those who wait then.
                 if self.engine.0.closed.load(Ordering::SeqCst) || heard.changed().await.is_err() {
                     self.over = true;
-                    return Some((Err(StoreError::Closed.into()), self));
+                    return Some((Err(Error::Closed), self));
                 }
             }
         }
@@ -100,10 +100,9 @@ impl Following {
             }
         }
         let (key, run, after) = (self.key, self.run, self.last);
-        let loose =
-            self.live.as_ref().map(|(log, _)| log.loose_after(after)).transpose()?.unwrap_or_default();
-        if loose.first().is_some_and(|event| event.seq == after + 1) {
-            self.take(loose);
+        let rows = self.live.as_ref().map(|(log, _)| log.rows_after(after)).transpose()?.unwrap_or_default();
+        if rows.first().is_some_and(|event| event.seq == after + 1) {
+            self.take(rows);
             return Ok(());
         }
         let read = move |connection: &_| store::read_events(connection, key, run, after);

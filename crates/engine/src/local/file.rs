@@ -3,11 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use ibid_core::{Message, RunId, Scope, Tenant, ThreadId};
+use ibid_core::{Scope, ThreadId};
 
 use crate::error::Error;
-use crate::nouns::{MessageWindow, Run, Said, Thread, ThreadPage};
 use crate::store::{self, Lock, Readers, RunRow, StoreError};
+use crate::types::{MessageWindow, Run, Thread, ThreadMessage, ThreadPage, UnfinishedJob};
 
 /// An engine's file.
 pub struct EngineFile {
@@ -34,18 +34,7 @@ pub struct FileReport {
 
 /// A file that no engine can open.
 #[derive(Debug)]
-pub struct Held(#[expect(dead_code, reason = "holding the lock is all that it is for")] Lock);
-
-/// A turn that has not ended.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Unfinished {
-    /// Whose it is.
-    pub tenant: Tenant,
-    /// The turn.
-    pub run: RunId,
-    /// What it begins with.
-    pub input: Vec<Message>,
-}
+pub struct LockGuard(#[expect(dead_code, reason = "holding the lock is all that it is for")] Lock);
 
 /// A thread with what is in it.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,7 +42,7 @@ pub struct Conversation {
     /// The thread.
     pub thread: Thread,
     /// The window of its messages that was asked for, oldest first.
-    pub messages: Vec<Said>,
+    pub messages: Vec<ThreadMessage>,
     /// All of its turns, oldest first.
     pub runs: Vec<Run>,
 }
@@ -115,26 +104,20 @@ impl EngineFile {
         found.ok_or(Error::UnknownThread(thread))
     }
 
-    /// The turns that have not ended, of all tenants.
+    /// The jobs that have not ended, of all tenants.
     ///
     /// # Errors
     /// Fails if the file cannot be read.
-    pub fn unfinished(&self) -> Result<Vec<Unfinished>, Error> {
-        Ok(self.readers.read_here(|connection| {
-            let rows = store::unfinished(connection)?.into_iter();
-            rows.map(|(tenant, row)| {
-                Ok(Unfinished { tenant, run: row.id, input: store::input_of(connection, &row)? })
-            })
-            .collect()
-        })?)
+    pub fn unfinished_jobs(&self) -> Result<Vec<UnfinishedJob>, Error> {
+        Ok(self.readers.read_here(store::unfinished_jobs)?)
     }
 
-    /// Keeps every engine out of the file for as long as this is held.
+    /// Keeps every engine out of the file for as long as the guard lives.
     ///
     /// # Errors
     /// Fails if an engine uses the file.
-    pub fn hold(&self) -> Result<Held, Error> {
-        Ok(Held(Lock::take(&self.path)?))
+    pub fn lock(&self) -> Result<LockGuard, Error> {
+        Ok(LockGuard(Lock::take(&self.path)?))
     }
 
     /// Deletes a thread with everything in it.

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use ibid_graph::{
-    Asked, Attempts, Journal, JournalError, Kind, Perform, Record, StepError, StepEvent, StepRef, Taken,
+    Attempts, EventKind, Interrupted, Journal, JournalError, Perform, Record, StepError, StepEvent,
+    StepOutcome, StepRef,
 };
 use serde_json::Value;
 
-use super::rest::Rest;
-use crate::store::{Batch, RunLog, Writer};
+use super::drain::DrainGate;
+use crate::store::{RunCommit, RunLog, Writer};
 
 /// What is written down of one run, and where the rest goes.
 pub(super) struct LocalJournal {
@@ -19,21 +20,21 @@ pub(super) struct LocalJournal {
     records: Vec<Record>,
     attempts: BTreeMap<u32, u32>,
     answer: Option<(u32, Value)>,
-    unsettled: Option<Unsettled>,
-    rest: Arc<Rest>,
+    unflushed: Option<Unflushed>,
+    drain: Arc<DrainGate>,
 }
 
 /// The last step, finished but not yet written down.
 #[derive(Clone)]
-pub(super) struct Unsettled {
+pub(super) struct Unflushed {
     pub(super) record: Record,
     pub(super) finished: StepEvent,
 }
 
 impl LocalJournal {
     /// The journal of a run that has `records`.
-    pub(super) fn new(writer: Writer, log: Arc<RunLog>, records: Vec<Record>, rest: Arc<Rest>) -> Self {
-        Self { writer, log, records, attempts: BTreeMap::new(), answer: None, unsettled: None, rest }
+    pub(super) fn new(writer: Writer, log: Arc<RunLog>, records: Vec<Record>, drain: Arc<DrainGate>) -> Self {
+        Self { writer, log, records, attempts: BTreeMap::new(), answer: None, unflushed: None, drain }
     }
 
     /// Goes on counting after the attempts that earlier processes made.
@@ -57,8 +58,8 @@ impl LocalJournal {
     }
 
     /// Hands the last step to whoever writes it down with the end of the run.
-    pub(super) fn take_unsettled(&mut self) -> Option<Unsettled> {
-        self.unsettled.take()
+    pub(super) fn take_unflushed(&mut self) -> Option<Unflushed> {
+        self.unflushed.take()
     }
 
     fn recorded(&self, step: &StepRef) -> Option<&Record> {
@@ -68,52 +69,51 @@ impl LocalJournal {
 
 #[async_trait]
 impl Journal for LocalJournal {
-    async fn step(&mut self, step: &StepRef, perform: Perform) -> Result<Taken, StepError> {
+    async fn step(&mut self, step: &StepRef, perform: Perform) -> Result<StepOutcome, StepError> {
         if let Some(record) = self.recorded(step) {
-            return Ok(Taken::Recorded(record.clone()));
+            return Ok(StepOutcome::Recorded(record.clone()));
         }
-        self.settle().await?;
-        let working = self.rest.begin().await;
+        self.flush().await?;
+        let working = self.drain.begin().await;
         let made = self.attempts.get(&step.number).copied().unwrap_or_default();
         let performed = perform(Attempts::after(made)).await?;
-        let record = Record::of(step, &performed.change)
+        let record = Record::of(step, &performed.update)
             .map_err(|error| StepError::Record { node: step.node.to_string(), error })?;
-        let kind = Kind::Finished { milliseconds: performed.milliseconds };
+        let kind = EventKind::StepFinished { milliseconds: performed.milliseconds };
         let finished = StepEvent { step: step.number, attempt: performed.attempt, kind };
-        self.unsettled = Some(Unsettled { record, finished });
-        if self.rest.is_asked() {
-            self.settle().await?;
+        self.unflushed = Some(Unflushed { record, finished });
+        if self.drain.is_draining() {
+            self.flush().await?;
         }
         drop(working);
-        Ok(Taken::Performed(performed))
+        Ok(StepOutcome::Performed(performed))
     }
 
-    async fn settle(&mut self) -> Result<(), JournalError> {
-        let Some(unsettled) = self.unsettled.take() else { return Ok(()) };
-        let (step, log) = (unsettled.record.step, self.log.clone());
+    async fn flush(&mut self) -> Result<(), JournalError> {
+        let Some(unflushed) = self.unflushed.take() else { return Ok(()) };
+        let step = unflushed.record.step;
         let write = move |_: &_| {
-            let Unsettled { record, finished } = unsettled.clone();
-            log.close_with(vec![finished], Some(record));
-            Ok(())
+            let Unflushed { record, finished } = unflushed.clone();
+            Ok(RunCommit { value: (), events: vec![finished], record: Some(record) })
         };
-        let written = self.writer.write(Batch::of(&self.log), write).await;
+        let written = self.writer.write_run(&self.log, write).await;
         written.map_err(|error| {
             JournalError::new(format!("step {step} could not be written down")).caused_by(error)
         })
     }
 
-    fn tells_finished(&self) -> bool {
+    fn emits_step_finished(&self) -> bool {
         true
     }
 
-    async fn ask(&mut self, step: &StepRef, _question: &Value) -> Result<Asked, JournalError> {
+    async fn interrupt(&mut self, step: &StepRef, _question: &Value) -> Result<Interrupted, JournalError> {
         if let Some(record) = self.recorded(step) {
-            return Ok(Asked::Recorded(record.clone()));
+            return Ok(Interrupted::Recorded(record.clone()));
         }
-        self.settle().await?;
+        self.flush().await?;
         match &self.answer {
-            Some((asked, answer)) if *asked == step.number => Ok(Asked::Answer(answer.clone())),
-            _ => Ok(Asked::Waiting),
+            Some((asked, answer)) if *asked == step.number => Ok(Interrupted::Answer(answer.clone())),
+            _ => Ok(Interrupted::Waiting),
         }
     }
 }
@@ -131,15 +131,16 @@ mod tests {
 
     use super::*;
     use crate::store::{
-        NewRun, Readers, Sink, Unwritten, attempts_made, create_thread, enqueue, gather_all, last_number,
-        open_for_writing, read_steps,
+        Batch, FlushQueue, NewRun, Readers, Sink, attempts_made, create_thread, enqueue,
+        fold_all_into_journal, last_number, open_for_writing, read_steps,
     };
 
     /// Journals in a real file, opened anew for each run as an engine does after a crash.
     struct InFile {
+        _folder: tempfile::TempDir,
         writer: Writer,
         readers: Readers,
-        unwritten: Arc<Unwritten>,
+        flush_queue: Arc<FlushQueue>,
         keys: Mutex<Map<String, i64>>,
         answers: Mutex<Map<i64, (u32, Value)>>,
     }
@@ -162,6 +163,8 @@ mod tests {
                     metadata: "",
                     scope: "",
                     idempotency: None,
+                    stream_modes: "[]",
+                    request: None,
                 };
                 enqueue(connection, &new, None, false)
             };
@@ -179,7 +182,7 @@ mod tests {
             witness: Arc<dyn EventSink>,
         ) -> (Box<dyn Journal>, Arc<dyn EventSink>) {
             let key = self.key(run).await;
-            self.writer.write(Batch::default(), gather_all).await.unwrap();
+            self.writer.write(Batch::default(), fold_all_into_journal).await.unwrap();
             let (records, attempts, told) = self
                 .readers
                 .read_here(|connection| {
@@ -187,7 +190,7 @@ mod tests {
                     Ok((records, attempts_made(connection, key)?, last_number(connection, key)?))
                 })
                 .unwrap();
-            let log = RunLog::new(RunId::new(), key, told, self.unwritten.clone());
+            let log = RunLog::new(RunId::new(), key, told, self.flush_queue.clone());
             let (own, mut last) = (log.clone(), told);
             tokio::spawn(async move {
                 loop {
@@ -211,22 +214,25 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn the_sqlite_journal_conforms() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("journal.db");
-        let (writer, _) = Writer::start(open_for_writing(&path).unwrap()).unwrap();
-        let unwritten: Arc<Unwritten> = Arc::default();
-        let (flushing, flushed) = (writer.clone(), unwritten.clone());
-        tokio::spawn(async move {
-            loop {
-                flushed.some().await;
-                let batch = Batch { others: flushed.take(Instant::now()), ..Batch::default() };
-                flushing.write(batch, |_| Ok(())).await.unwrap();
-            }
-        });
-        let readers = Readers::new(&path);
-        let (keys, answers) = (Mutex::default(), Mutex::default());
-        conformance::check(&InFile { writer, readers, unwritten, keys, answers }).await;
+    ibid_graph::journal_conformance_tests!(InFile::open());
+
+    impl InFile {
+        fn open() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("journal.db");
+            let (writer, _) = Writer::start(open_for_writing(&path).unwrap()).unwrap();
+            let flush_queue: Arc<FlushQueue> = Arc::default();
+            let (flushing, flushed) = (writer.clone(), flush_queue.clone());
+            tokio::spawn(async move {
+                loop {
+                    flushed.some().await;
+                    let batch = Batch::events_of(flushed.take(Instant::now()));
+                    flushing.write(batch, |_| Ok(())).await.unwrap();
+                }
+            });
+            let readers = Readers::new(&path);
+            let (keys, answers) = (Mutex::default(), Mutex::default());
+            Self { _folder: folder, writer, readers, flush_queue, keys, answers }
+        }
     }
 }

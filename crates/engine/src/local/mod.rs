@@ -1,17 +1,17 @@
-//! The engine for one machine: turns run on tokio, everything that matters stands in one SQLite file.
+//! The engine for one machine: runs are tokio tasks, and everything that matters is in one SQLite file.
 
-mod assistants;
 mod control;
-mod ending;
+mod drain;
 mod events;
 mod file;
+mod finish;
+mod graphs;
 mod journal;
 mod live;
 mod reading;
-mod rest;
+mod retention;
 mod spending;
 mod submit;
-mod sweep;
 mod threads;
 mod turn;
 mod work;
@@ -23,32 +23,33 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ibid_core::{Message, RunId, Scope, ThreadId};
-use ibid_graph::{Host, Record};
+use ibid_core::{Message, QueueId, RunId, Scope, ThreadId};
+use ibid_graph::{Record, RunHost};
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-pub use assistants::{Assistant, Assistants, TurnProgram};
-pub use file::{Conversation, EngineFile, FileReport, Held, Unfinished};
+pub use file::{Conversation, EngineFile, FileReport, LockGuard};
+pub use graphs::{GraphEntry, Graphs, JobGraph, TurnGraph};
 
 use crate::engine::{Engine, EventStream};
 use crate::error::Error;
-use crate::nouns::{
-    Feedback, Lifetime, MessageWindow, Run, Said, Stop, Submitted, Thread, ThreadFilter, ThreadPage, Turn,
+use crate::store::{self, FlushQueue, Lock, Readers, StoreError, Writer};
+use crate::types::{
+    Feedback, Job, Lifetime, MessageWindow, NewJob, Run, Stop, Submitted, Thread, ThreadFilter,
+    ThreadMessage, ThreadPage, Turn, UnfinishedJob,
 };
-use crate::store::{self, Lock, Readers, StoreError, Unwritten, Writer};
+use drain::DrainGate;
 use live::Live;
-use rest::Rest;
 
 /// So many runs that wait for a commit are many.
 const CROWD: usize = 250;
 /// After so many commits of events, those that have moved into journals are dropped.
 const BETWEEN_TRIMS: u64 = 64;
 /// So many rows may be kept for the sake of one run.
-const MOST_TOLD: i64 = 100_000;
+const MOST_ROWS: i64 = 100_000;
 
 /// How a local engine behaves.
 #[derive(Debug, Clone)]
@@ -59,17 +60,20 @@ pub struct LocalSettings {
     pub stop_grace: Duration,
     /// How long an event may wait for others before it is written and told.
     pub event_delay: Duration,
-    /// How many turns are worked on at once; none means all that there are. The others wait, and are safe.
+    /// How many runs are worked on at once; none means all that there are. The others wait, and are safe.
     pub at_once: Option<usize>,
+    /// Whether what an earlier process left is taken up when the engine opens; else by [`Engine::recover`].
+    pub recover_on_open: bool,
 }
 
 impl Default for LocalSettings {
     fn default() -> Self {
         Self {
             retention: Duration::from_secs(24 * 60 * 60),
-            stop_grace: Host::GRACE,
+            stop_grace: RunHost::GRACE,
             event_delay: Duration::from_millis(10),
             at_once: None,
+            recover_on_open: true,
         }
     }
 }
@@ -80,20 +84,22 @@ pub struct LocalEngine(Arc<Inner>);
 
 struct Inner {
     settings: LocalSettings,
-    assistants: Assistants,
+    graphs: Graphs,
     writer: Mutex<Option<Writer>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     lock: Mutex<Option<Lock>>,
     readers: Readers,
     live: Live,
-    unwritten: Arc<Unwritten>,
+    flush_queue: Arc<FlushQueue>,
     closed: AtomicBool,
+    /// Whether what an earlier process left was taken up.
+    recovered: AtomicBool,
     /// What is under way, until the engine is closed.
     tasks: Mutex<Option<JoinSet<()>>>,
     runtime: Handle,
     /// One for each turn that may be worked on at once.
-    places: Option<Arc<Semaphore>>,
-    rest: Arc<Rest>,
+    slots: Option<Arc<Semaphore>>,
+    drain: Arc<DrainGate>,
 }
 
 impl LocalEngine {
@@ -102,30 +108,33 @@ impl LocalEngine {
     ///
     /// # Errors
     /// Fails if another process runs turns from the file, or if it cannot be opened.
-    pub async fn open(path: &Path, assistants: Assistants, settings: LocalSettings) -> Result<Self, Error> {
+    pub async fn open(path: &Path, graphs: Graphs, settings: LocalSettings) -> Result<Self, Error> {
         let lock = Lock::take(path)?;
         let connection = store::open_for_writing(path)?;
         let spawn = |source| StoreError::Open { path: path.to_owned(), source };
         let (writer, thread) = Writer::start(connection).map_err(spawn)?;
-        let places = settings.at_once.map(|most| Arc::new(Semaphore::new(most.max(1))));
+        let slots = settings.at_once.map(|most| Arc::new(Semaphore::new(most.max(1))));
         let engine = Self(Arc::new(Inner {
             settings,
-            assistants,
+            graphs,
             writer: Mutex::new(Some(writer)),
             thread: Mutex::new(Some(thread)),
             lock: Mutex::new(Some(lock)),
             readers: Readers::new(path),
             live: Live::default(),
-            unwritten: Arc::default(),
+            flush_queue: Arc::default(),
             closed: AtomicBool::new(false),
+            recovered: AtomicBool::new(false),
             tasks: Mutex::new(Some(JoinSet::new())),
             runtime: Handle::current(),
-            places,
-            rest: Arc::default(),
+            slots,
+            drain: Arc::default(),
         }));
         engine.spawn(engine.clone().write_events());
-        engine.spawn(engine.clone().sweep_now_and_then());
-        if let Err(error) = engine.resume().await {
+        engine.spawn(engine.clone().run_retention());
+        if engine.0.settings.recover_on_open
+            && let Err(error) = engine.recover().await
+        {
             engine.close().await;
             return Err(error);
         }
@@ -151,17 +160,6 @@ impl LocalEngine {
         self.0.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// Lets every turn come to the end of the step that it is at, for at most so long, and closes.
-    pub async fn rest(&self, most: Duration) {
-        self.0.rest.wait(most).await;
-        self.close().await;
-    }
-
-    /// Who can answer.
-    pub fn assistants(&self) -> &Assistants {
-        &self.0.assistants
-    }
-
     fn writer(&self) -> Result<Writer, StoreError> {
         let writer = self.0.writer.lock().unwrap_or_else(PoisonError::into_inner);
         writer.clone().ok_or(StoreError::Closed)
@@ -181,8 +179,8 @@ impl LocalEngine {
         let delay = self.0.settings.event_delay;
         let mut began = Instant::now();
         for count in 1_u64.. {
-            self.0.unwritten.some().await;
-            let Some((oldest, runs)) = self.0.unwritten.waiting() else { continue };
+            self.0.flush_queue.some().await;
+            let Some((oldest, runs)) = self.0.flush_queue.waiting() else { continue };
             // Where there are many, each waits longer, since more of its words then go together; and they are written in
             // turns, since to wake all their listeners at once would keep everybody else waiting.
             let crowded = runs >= CROWD;
@@ -190,12 +188,12 @@ impl LocalEngine {
             tokio::time::sleep_until((oldest + wait).max(began + delay / 2)).await;
             began = Instant::now();
             let since = if crowded { began - wait } else { began };
-            let others = self.0.unwritten.take(since);
+            let others = self.0.flush_queue.take(since);
             if others.is_empty() {
                 continue;
             }
             let Ok(writer) = self.writer() else { return };
-            let batch = store::Batch { others, ..store::Batch::default() };
+            let batch = store::Batch::events_of(others);
             let engine = count.is_multiple_of(BETWEEN_TRIMS).then(|| self.clone());
             let work = move |connection: &_| engine.as_ref().map_or(Ok(()), |engine| engine.trim(connection));
             if let Err(error) = writer.write(batch, work).await {
@@ -206,20 +204,20 @@ impl LocalEngine {
 
     /// Drops what was told and has moved into the journals. Runs in a commit, when no other is half told.
     fn trim(&self, connection: &rusqlite::Connection) -> Result<(), StoreError> {
-        let newest = self.0.unwritten.newest();
+        let newest = self.0.flush_queue.newest_row();
         let mut kept = None;
         for log in self.0.live.logs() {
-            let Some(first) = log.first_loose() else { continue };
+            let Some(first) = log.first_row() else { continue };
             kept = Some(kept.map_or(first, |kept: i64| kept.min(first)));
             // One that takes long must not keep the others.
-            if newest - first > MOST_TOLD {
-                log.gather();
+            if newest - first > MOST_ROWS {
+                log.request_fold();
             }
         }
-        store::trim_told(connection, kept.unwrap_or(newest + 1))?;
+        store::trim_pending_events(connection, kept.unwrap_or(newest + 1))?;
         if kept.is_none() {
             // Where no row is left, SQLite counts from the beginning again.
-            self.0.unwritten.forget_newest();
+            self.0.flush_queue.reset_newest_row();
         }
         Ok(())
     }
@@ -235,8 +233,53 @@ impl Engine for LocalEngine {
         self.stop_run(scope, run, how).await
     }
 
-    async fn answer(&self, scope: &Scope, run: RunId, answer: Value) -> Result<(), Error> {
-        self.answer_run(scope, run, answer).await
+    async fn resume(&self, scope: &Scope, run: RunId, answer: Value) -> Result<(), Error> {
+        self.resume_run(scope, run, answer).await
+    }
+
+    async fn submit_job(&self, scope: &Scope, job: NewJob) -> Result<RunId, Error> {
+        self.submit_new_job(scope.clone(), job).await
+    }
+
+    async fn job(&self, scope: &Scope, run: RunId) -> Result<Job, Error> {
+        self.find_run(scope, run).await?.into_job().ok_or(Error::UnknownRun(run))
+    }
+
+    async fn jobs(&self, scope: &Scope, queue: QueueId) -> Result<Vec<Job>, Error> {
+        let scope = scope.clone();
+        let read = move |connection: &_| match store::find_thread(
+            connection,
+            &scope,
+            ThreadId::from_bytes(*queue.as_bytes()),
+        )? {
+            Some(row) => store::runs_of_thread(connection, row.key),
+            None => Ok(Vec::new()),
+        };
+        let rows = self.0.readers.read(read).await?;
+        Ok(rows.into_iter().filter_map(store::RunRow::into_job).collect())
+    }
+
+    async fn delete_jobs(&self, scope: &Scope, queue: QueueId) -> Result<(), Error> {
+        match self.delete(scope.clone(), ThreadId::from_bytes(*queue.as_bytes())).await {
+            Err(Error::UnknownThread(_)) => Ok(()),
+            deleted => deleted,
+        }
+    }
+
+    async fn unfinished_jobs(&self) -> Result<Vec<UnfinishedJob>, Error> {
+        Ok(self.0.readers.read(store::unfinished_jobs).await?)
+    }
+
+    async fn recover(&self) -> Result<(), Error> {
+        if self.0.recovered.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
+        self.take_up_unfinished().await
+    }
+
+    async fn shutdown(&self, timeout: Duration) {
+        self.0.drain.wait(timeout).await;
+        self.close().await;
     }
 
     async fn events(&self, scope: &Scope, run: RunId, after: u64) -> Result<EventStream, Error> {
@@ -265,7 +308,7 @@ impl Engine for LocalEngine {
     }
 
     async fn delete_run(&self, scope: &Scope, run: RunId) -> Result<(), Error> {
-        self.delete_ended_run(scope.clone(), run).await
+        self.delete_finished_run(scope.clone(), run).await
     }
 
     async fn add_feedback(&self, scope: &Scope, run: RunId, feedback: Feedback) -> Result<(), Error> {
@@ -279,7 +322,7 @@ impl Engine for LocalEngine {
         Ok(self.0.readers.read(move |connection| store::read_feedback(connection, key)).await?)
     }
 
-    async fn begin_thread(
+    async fn create_thread(
         &self,
         scope: &Scope,
         thread: ThreadId,
@@ -289,7 +332,7 @@ impl Engine for LocalEngine {
         self.begin(scope.clone(), thread, &metadata, lifetime).await
     }
 
-    async fn note_thread(
+    async fn update_thread_metadata(
         &self,
         scope: &Scope,
         thread: ThreadId,
@@ -335,7 +378,7 @@ impl Engine for LocalEngine {
         scope: &Scope,
         thread: ThreadId,
         window: MessageWindow,
-    ) -> Result<Vec<Said>, Error> {
+    ) -> Result<Vec<ThreadMessage>, Error> {
         let key = self.find_thread(scope, thread).await?.key;
         Ok(self.0.readers.read(move |connection| store::read_window(connection, key, window)).await?)
     }

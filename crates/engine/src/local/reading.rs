@@ -1,14 +1,15 @@
 //! Looking things up, always within a scope; and the state of a run after any of its steps.
 
-use ibid_core::{RunId, Scope, ThreadId, TurnInput};
+use ibid_core::{JobInput, RunId, Scope, ThreadId, TurnInput};
 use ibid_graph::Record;
 use rusqlite::Connection;
 use serde_json::Value;
 
-use super::{Assistant, LocalEngine};
+use super::LocalEngine;
+use super::graphs::{GraphEntry, RunInput};
 use crate::error::Error;
-use crate::nouns::{Run, RunStatus};
 use crate::store::{self, RunRow, StoreError, ThreadRow};
+use crate::types::{Run, RunStatus};
 
 impl LocalEngine {
     pub(super) async fn find_run(&self, scope: &Scope, run: RunId) -> Result<RunRow, Error> {
@@ -44,36 +45,42 @@ impl LocalEngine {
         Ok(rows.into_iter().map(RunRow::into_run).collect())
     }
 
-    pub(super) fn assistant(&self, name: &str) -> Result<&Assistant, Error> {
-        self.0.assistants.get(name).ok_or_else(|| Error::UnknownAssistant(name.to_owned()))
+    pub(super) fn graph(&self, name: &str) -> Result<&GraphEntry, Error> {
+        self.0.graphs.get(name).ok_or_else(|| Error::UnknownAssistant(name.to_owned()))
     }
 
     pub(super) async fn state_after(&self, scope: &Scope, run: RunId, step: u32) -> Result<Value, Error> {
         let row = self.find_started_run(scope, run, step).await?;
-        let program = self.assistant(&row.graph)?.program.clone();
-        let (input, records) = self.0.readers.read(move |connection| read_turn(connection, &row)).await?;
+        let graph = self.graph(&row.graph)?.graph.clone();
+        let (input, records) = self.0.readers.read(move |connection| read_input(connection, &row)).await?;
         let before = records.get(..step as usize).ok_or(Error::NoSuchStep { run, step })?;
-        let mut course = program.start(input)?;
+        let mut cursor = graph.start(input)?;
         for record in before {
-            course.replay(record)?;
+            cursor.replay(record)?;
         }
-        course.state().map_err(|error| StoreError::Damaged(error.to_string()).into())
+        cursor.state().map_err(|error| StoreError::Damaged(error.to_string()).into())
     }
 }
 
-/// What a started turn began with, and its finished steps.
-pub(super) fn read_turn(
+/// What a started run began with, and its finished steps.
+pub(super) fn read_input(
     connection: &Connection,
     row: &RunRow,
-) -> Result<(TurnInput, Vec<Record>), StoreError> {
+) -> Result<(RunInput, Vec<Record>), StoreError> {
+    let records = store::read_steps(connection, row.key)?;
+    let scope = serde_json::from_str(&row.scope).map_err(StoreError::damaged)?;
+    if let Some(request) = &row.request {
+        let request = serde_json::from_str(request).map_err(StoreError::damaged)?;
+        return Ok((RunInput::Job(JobInput { run: row.id, scope, request }), records));
+    }
     let read = |from, to| store::read_messages(connection, row.thread_key, from, to);
     let input = TurnInput {
         thread: row.thread,
         run: row.id,
-        scope: serde_json::from_str(&row.scope).map_err(StoreError::damaged)?,
+        scope,
         history: read(row.history_from, row.history_to)?,
         messages: read(row.history_to, row.input_to)?,
         options: serde_json::from_str(&row.options).map_err(StoreError::damaged)?,
     };
-    Ok((input, store::read_steps(connection, row.key)?))
+    Ok((RunInput::Turn(input), records))
 }

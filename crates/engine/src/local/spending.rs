@@ -11,16 +11,20 @@ use crate::store::{self, Batch, StoreError};
 impl Spending for LocalEngine {
     async fn spent(&self, tenant: &Tenant, day: Day) -> Result<u64, SpendingError> {
         let tenant = tenant.clone();
-        self.0.readers.read(move |connection| store::spent(connection, &tenant, day)).await.map_err(told)
+        self.0
+            .readers
+            .read(move |connection| store::spent(connection, &tenant, day))
+            .await
+            .map_err(spending_error)
     }
 
     async fn add(&self, tenant: &Tenant, day: Day, tokens: u64) -> Result<(), SpendingError> {
         let tenant = tenant.clone();
         let work = move |connection: &_| store::spend(connection, &tenant, day, tokens);
-        self.writer().map_err(told)?.write(Batch::default(), work).await.map_err(told)
+        self.writer().map_err(spending_error)?.write(Batch::default(), work).await.map_err(spending_error)
     }
 }
 
-fn told(error: StoreError) -> SpendingError {
+fn spending_error(error: StoreError) -> SpendingError {
     SpendingError(error.to_string())
 }

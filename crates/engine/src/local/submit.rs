@@ -1,20 +1,20 @@
-//! Taking turns, new ones and those that an earlier process left. Taking one is one commit; what
+//! Taking turns and jobs, new ones and those that an earlier process left. Taking one is one commit; what
 //! follows from it is done by the engine, so that a caller who goes away leaves nothing half done.
 
 use std::sync::Arc;
 
-use ibid_core::{RunId, Scope, Tenant};
+use ibid_core::{RunId, Scope, Tenant, ThreadId};
 use rusqlite::Connection;
 
 use super::LocalEngine;
 use super::live::LiveRun;
 use super::work::{Input, Started};
 use crate::error::Error;
-use crate::nouns::{RunStatus, Submitted, Turn, WhenBusy};
 use crate::store::{self, Batch, NewRun, RunLog, RunRow, Stopping, StoreError, encode, encode_all};
+use crate::types::{NewJob, RunStatus, Submitted, Turn, WhenBusy};
 
-/// What became of a submitted turn.
-enum Placed {
+/// What became of a submission.
+enum Submission {
     UnknownThread,
     Duplicate(RunId),
     Busy(RunId),
@@ -22,47 +22,143 @@ enum Placed {
     Started { key: i64, thread_key: i64, history: std::ops::Range<i64> },
 }
 
+/// What is to be run: a turn, or a job.
+#[derive(Clone)]
+enum Requested {
+    Turn(Turn),
+    Job(NewJob),
+}
+
+impl Requested {
+    /// The thread of a turn, or the one that stands for the queue of a job.
+    fn thread(&self) -> ThreadId {
+        match self {
+            Self::Turn(turn) => turn.thread,
+            Self::Job(job) => ThreadId::from_bytes(*job.queue.as_bytes()),
+        }
+    }
+
+    fn graph(&self) -> &str {
+        match self {
+            Self::Turn(turn) => &turn.assistant,
+            Self::Job(job) => &job.graph,
+        }
+    }
+
+    fn when_busy(&self) -> WhenBusy {
+        match self {
+            Self::Turn(turn) => turn.when_busy,
+            Self::Job(_) => WhenBusy::Enqueue,
+        }
+    }
+
+    fn title(&self) -> &str {
+        match self {
+            Self::Turn(turn) => turn.messages.first().map_or("", |message| message.text.as_str()),
+            Self::Job(_) => "",
+        }
+    }
+}
+
+/// What of a submission is stored, as it is stored.
+struct Encoded {
+    version: String,
+    options: String,
+    metadata: String,
+    stream_modes: String,
+    scope: String,
+    idempotency: Option<String>,
+    request: Option<String>,
+    messages: Vec<String>,
+}
+
+impl Encoded {
+    fn of(requested: &Requested, scope: &Scope, version: String) -> Result<Self, StoreError> {
+        let scope = encode(scope)?;
+        match requested {
+            Requested::Turn(turn) => Ok(Self {
+                version,
+                options: encode(&turn.options)?,
+                metadata: encode(&turn.metadata)?,
+                stream_modes: encode(&turn.stream_modes)?,
+                scope,
+                idempotency: turn.idempotency_key.clone(),
+                request: None,
+                messages: encode_all(&turn.messages)?,
+            }),
+            Requested::Job(job) => Ok(Self {
+                version,
+                options: "{}".to_owned(),
+                metadata: "{}".to_owned(),
+                stream_modes: "[]".to_owned(),
+                scope,
+                idempotency: None,
+                request: Some(encode(&job.request)?),
+                messages: Vec::new(),
+            }),
+        }
+    }
+
+    fn run<'a>(&'a self, id: RunId, graph: &'a str) -> NewRun<'a> {
+        NewRun {
+            id,
+            thread_key: 0,
+            graph,
+            version: &self.version,
+            options: &self.options,
+            metadata: &self.metadata,
+            scope: &self.scope,
+            idempotency: self.idempotency.as_deref(),
+            stream_modes: &self.stream_modes,
+            request: self.request.as_deref(),
+        }
+    }
+}
+
 impl LocalEngine {
     pub(super) async fn submit_turn(&self, scope: Scope, turn: Turn) -> Result<Submitted, Error> {
         if turn.messages.is_empty() {
             return Err(Error::NoMessage);
         }
-        self.assistant(&turn.assistant)?;
+        self.submit_run(scope, Requested::Turn(turn)).await
+    }
+
+    pub(super) async fn submit_new_job(&self, scope: Scope, job: NewJob) -> Result<RunId, Error> {
+        Ok(self.submit_run(scope, Requested::Job(job)).await?.run)
+    }
+
+    async fn submit_run(&self, scope: Scope, requested: Requested) -> Result<Submitted, Error> {
+        self.graph(requested.graph())?;
         let run = RunId::new();
-        let version = self.0.assistants.version(&turn.assistant);
+        let version = self.0.graphs.version(requested.graph());
         let version = version.map(|version| version.to_string()).unwrap_or_default();
-        let window = self.0.assistants.window(&turn.assistant);
-        let messages = encode_all(&turn.messages)?;
-        let (options, metadata) = (encode(&turn.options)?, encode(&turn.metadata)?);
-        let seen = encode(&scope)?;
-        let turn = Arc::new(turn);
-        let (asked, whose) = (turn.clone(), scope.clone());
+        let window = self.0.graphs.history(requested.graph());
+        let encoded = Encoded::of(&requested, &scope, version)?;
+        let requested = Arc::new(requested);
+        let (asked, whose) = (requested.clone(), scope.clone());
         let place = move |connection: &Connection| {
-            let new = NewRun {
-                id: run,
-                thread_key: 0,
-                graph: &asked.assistant,
-                version: &version,
-                options: &options,
-                metadata: &metadata,
-                scope: &seen,
-                idempotency: asked.idempotency_key.as_deref(),
-            };
-            place(connection, &whose, &asked, new, &messages, window)
+            let new = encoded.run(run, asked.graph());
+            place(connection, &whose, &asked, new, &encoded.messages, window)
         };
         let engine = self.clone();
-        let then = move |placed| engine.follow_up(run, &turn, scope, placed);
+        let then = move |submission| engine.follow_up(run, &requested, scope, submission);
         self.writer()?.write_then(Batch::default(), place, then).await?
     }
 
-    /// Does what follows from a turn's place, once that is safe.
-    fn follow_up(&self, run: RunId, turn: &Turn, scope: Scope, placed: Placed) -> Result<Submitted, Error> {
-        let tenant = scope.tenant().clone();
-        match placed {
-            Placed::UnknownThread => return Err(Error::UnknownThread(turn.thread)),
-            Placed::Busy(run) => return Err(Error::Busy(run)),
-            Placed::Duplicate(run) => return Ok(Submitted { run, duplicate: true }),
-            Placed::Queued { key, stop } => {
+    /// Does what follows from a submission, once that is safe.
+    fn follow_up(
+        &self,
+        run: RunId,
+        requested: &Requested,
+        scope: Scope,
+        submission: Submission,
+    ) -> Result<Submitted, Error> {
+        let (tenant, thread) = (scope.tenant().clone(), requested.thread());
+        match submission {
+            Submission::UnknownThread => return Err(Error::UnknownThread(thread)),
+            Submission::Busy(run) => return Err(Error::Busy(run)),
+            Submission::Duplicate(run) => return Ok(Submitted { run, duplicate: true }),
+            Submission::Queued { key, stop } => {
                 self.watch(run, tenant, key, 0);
                 if let Some((other, how)) = stop
                     && let Some(live) = self.0.live.get(other.id)
@@ -71,19 +167,24 @@ impl LocalEngine {
                     self.end_if_waiting(*other, live);
                 }
             }
-            Placed::Started { key, thread_key, history } => {
+            Submission::Started { key, thread_key, history } => {
                 let live = self.watch(run, tenant, key, 0);
-                let (messages, options) = (turn.messages.clone(), turn.options.clone());
-                let input = Input::Here { scope, messages, options, history };
-                let (thread, assistant) = (turn.thread, turn.assistant.clone());
-                self.take_up(Started { key, run, thread_key, thread, assistant, input, left: false }, live);
+                let input = match requested {
+                    Requested::Turn(turn) => {
+                        let (messages, options) = (turn.messages.clone(), turn.options.clone());
+                        Input::Turn { scope, messages, options, history }
+                    }
+                    Requested::Job(job) => Input::Job { scope, request: job.request.clone() },
+                };
+                let graph = requested.graph().to_owned();
+                self.take_up(Started { key, run, thread_key, thread, graph, input, left: false }, live);
             }
         }
         Ok(Submitted { run, duplicate: false })
     }
 
-    /// Takes up every turn that an earlier process did not end.
-    pub(super) async fn resume(&self) -> Result<(), Error> {
+    /// Takes up every run that an earlier process did not end.
+    pub(super) async fn take_up_unfinished(&self) -> Result<(), Error> {
         let read = |connection: &Connection| {
             let rows = store::unfinished(connection)?.into_iter();
             rows.map(|(tenant, row)| Ok((tenant, store::last_number(connection, row.key)?, row))).collect()
@@ -94,7 +195,7 @@ impl LocalEngine {
             if let Some(how) = row.stopping {
                 live.stop(how);
             }
-            let version = self.0.assistants.version(&row.graph).map(|version| version.to_string());
+            let version = self.0.graphs.version(&row.graph).map(|version| version.to_string());
             let take_up = match row.status {
                 RunStatus::Running => true,
                 // It may have to begin again, which its listeners should learn before anyone answers.
@@ -109,7 +210,7 @@ impl LocalEngine {
     }
 
     pub(super) fn watch(&self, run: RunId, tenant: Tenant, key: i64, told: u64) -> LiveRun {
-        let live = LiveRun::new(tenant, RunLog::new(run, key, told, self.0.unwritten.clone()));
+        let live = LiveRun::new(tenant, RunLog::new(run, key, told, self.0.flush_queue.clone()));
         self.0.live.add(run, live.clone());
         live
     }
@@ -118,42 +219,44 @@ impl LocalEngine {
 fn place(
     connection: &Connection,
     scope: &Scope,
-    turn: &Turn,
+    requested: &Requested,
     mut new: NewRun<'_>,
     messages: &[String],
     window: usize,
-) -> Result<Placed, StoreError> {
-    let thread = store::find_thread(connection, scope, turn.thread)?;
+) -> Result<Submission, StoreError> {
+    let thread = store::find_thread(connection, scope, requested.thread())?;
     let active = match &thread {
         Some(row) => {
             if let Some(key) = new.idempotency
                 && let Some(run) = store::run_of_key(connection, row.key, key)?
             {
-                return Ok(Placed::Duplicate(run));
+                return Ok(Submission::Duplicate(run));
             }
             store::active_of_thread(connection, row.key)?
         }
-        None if store::thread_exists(connection, turn.thread)? => return Ok(Placed::UnknownThread),
+        None if store::thread_exists(connection, requested.thread())? => {
+            return Ok(Submission::UnknownThread);
+        }
         None => None,
     };
-    let when_busy = match (&active, turn.when_busy) {
-        (Some(active), WhenBusy::Reject) => return Ok(Placed::Busy(active.id)),
+    let when_busy = match (&active, requested.when_busy()) {
+        (Some(active), WhenBusy::Reject) => return Ok(Submission::Busy(active.id)),
         // Whoever says something new instead of answering a question has moved on: nothing waits behind a question.
         (Some(active), WhenBusy::Enqueue) if active.status == RunStatus::Waiting => WhenBusy::Interrupt,
         (_, wanted) => wanted,
     };
-    let title = turn.messages.first().map_or("", |message| message.text.as_str());
+    let title = requested.title();
     new.thread_key = match thread {
         Some(row) => {
             store::touch_thread(connection, row.key, title)?;
             row.key
         }
-        None => store::create_thread(connection, scope, turn.thread, title, "{}")?,
+        None => store::create_thread(connection, scope, requested.thread(), title, "{}")?,
     };
     let Some(active) = active else {
         let key = store::enqueue(connection, &new, None, false)?;
         let history = store::start_run(connection, key, new.thread_key, messages, window)?;
-        return Ok(Placed::Started { key, thread_key: new.thread_key, history });
+        return Ok(Submission::Started { key, thread_key: new.thread_key, history });
     };
     let how = match when_busy {
         WhenBusy::Interrupt => Some(Stopping::Stop),
@@ -164,5 +267,5 @@ fn place(
     if let Some(how) = how {
         store::set_stopping(connection, active.id, how)?;
     }
-    Ok(Placed::Queued { key, stop: how.map(|how| (Box::new(active), how)) })
+    Ok(Submission::Queued { key, stop: how.map(|how| (Box::new(active), how)) })
 }

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::LocalEngine;
 use crate::error::Error;
-use crate::nouns::{Lifetime, Thread};
 use crate::store::{self, Batch, Stopping, StoreError, ThreadRow, encode, encode_all};
+use crate::types::{Lifetime, Thread};
 
 impl LocalEngine {
     pub(super) async fn begin(

@@ -1,4 +1,4 @@
-//! Running one turn: from its input, over the steps that are written down, to its ending.
+//! Running one turn or job: from its input, over the steps that are recorded, to its end.
 
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
@@ -6,43 +6,72 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use ibid_core::{Message, TurnInput};
+use ibid_core::{JobInput, Message, TurnInput, error_chain};
 use ibid_graph::{
-    Course, Ending, Host, Kind, RunError, StepError, StepEvent, Version, WalkError, run_unsettled,
+    Ending, EventKind, Record, RunCursor, RunError, RunHost, StepError, StepEvent, Version, WalkError,
+    run_unflushed,
 };
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::Instrument;
 
+use super::LocalEngine;
+use super::graphs::{RunGraph, RunInput, RunOutput};
 use super::journal::LocalJournal;
 use super::live::LiveRun;
-use super::reading::read_turn;
+use super::reading::read_input;
 use super::work::{Input, Outcome, Started};
-use super::{LocalEngine, TurnProgram};
 use crate::error::Error;
-use crate::store::{self, Batch, RunRow, Sink, StoreError};
+use crate::store::{self, RunCommit, RunRow, Sink, StoreError};
+
+/// Why a run could not be brought to where it stopped.
+enum Unprepared {
+    /// The file failed, which may pass.
+    Store(StoreError),
+    /// There is no such graph, or the run does not fit it.
+    Graph(Error),
+}
+
+impl From<StoreError> for Unprepared {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<Error> for Unprepared {
+    fn from(error: Error) -> Self {
+        Self::Graph(error)
+    }
+}
+
+impl From<WalkError> for Unprepared {
+    fn from(error: WalkError) -> Self {
+        Self::Graph(error.into())
+    }
+}
 
 /// How long to wait before a turn is taken up again when the store failed, at most.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-type TurnCourse = Box<dyn Course<Vec<Message>>>;
+type Cursor = Box<dyn RunCursor<RunOutput>>;
 
 impl LocalEngine {
     /// Works on a turn until it ends or waits for a person, unless a task is at it already.
     pub(super) fn take_up(&self, turn: Started, live: LiveRun) {
         if live.claim() {
-            let span = tracing::info_span!("turn", thread = %turn.thread, run = %turn.run, assistant = turn.assistant);
+            let span =
+                tracing::info_span!("turn", thread = %turn.thread, run = %turn.run, assistant = turn.graph);
             self.spawn(self.clone().work(turn, live).instrument(span));
         }
     }
 
     /// Waits until few enough others are worked on. A turn that is stopped does not wait.
-    async fn place(&self, live: &LiveRun) -> Option<OwnedSemaphorePermit> {
-        let places = self.0.places.clone()?;
-        live.cancel.run_until_cancelled(places.acquire_owned()).await?.ok()
+    async fn slot(&self, live: &LiveRun) -> Option<OwnedSemaphorePermit> {
+        let slots = self.0.slots.clone()?;
+        live.cancel.run_until_cancelled(slots.acquire_owned()).await?.ok()
     }
 
     async fn work(self, mut turn: Started, live: LiveRun) {
-        let _place = self.place(&live).await;
+        let _slot = self.slot(&live).await;
         let mut pause = Duration::from_secs(1);
         loop {
             let worked = match self.run_turn(&mut turn, &live).await {
@@ -73,33 +102,40 @@ impl LocalEngine {
 
     /// What is stored of a turn, after all that it told has been stored too.
     async fn read_again(&self, turn: &Started, live: &LiveRun) -> Result<Option<RunRow>, StoreError> {
-        self.writer()?.write(Batch::of(&live.log), |_| Ok(())).await?;
+        self.writer()?.write_run(&live.log, |_| Ok(RunCommit::quiet(()))).await?;
         let run = turn.run;
         self.0.readers.read(move |connection| store::find_any_run(connection, run)).await
     }
 
     /// Runs a turn as far as it goes. Fails only if the store does, and only in a way that may pass.
     async fn run_turn(&self, turn: &mut Started, live: &LiveRun) -> Result<Outcome, StoreError> {
-        let (course, journal) = match caught(self.prepare(turn, live)).await {
+        let (cursor, journal) = match caught(self.prepare(turn, live)).await {
             Ok(Ok(prepared)) => prepared,
-            Ok(Err(Error::Store(error))) if !matches!(error, StoreError::Damaged(_)) => return Err(error),
-            Ok(Err(error)) => return Ok(Outcome::Failed(told(&error), None)),
+            Ok(Err(Unprepared::Store(error))) if !matches!(error, StoreError::Damaged(_)) => {
+                return Err(error);
+            }
+            Ok(Err(Unprepared::Store(error))) => return Ok(Outcome::Failed(error_chain(&error), None)),
+            Ok(Err(Unprepared::Graph(error))) => return Ok(Outcome::Failed(error_chain(&error), None)),
             Err(panic) => return Ok(Outcome::Failed(panic, None)),
         };
-        let host = Host {
+        let host = RunHost {
             sink: Arc::new(Sink(live.log.clone())),
             cancel: live.cancel.clone(),
             grace: self.0.settings.stop_grace,
         };
-        let outcome = caught(go(course, journal, &host)).await;
+        let outcome = caught(go(cursor, journal, &host)).await;
         outcome.unwrap_or_else(|panic| Ok(Outcome::Failed(panic, None)))
     }
 
     /// Stands where the turn stopped, with the journal from there on.
-    async fn prepare(&self, turn: &mut Started, live: &LiveRun) -> Result<(TurnCourse, LocalJournal), Error> {
-        let program = &self.assistant(&turn.assistant)?.program;
+    async fn prepare(
+        &self,
+        turn: &mut Started,
+        live: &LiveRun,
+    ) -> Result<(Cursor, LocalJournal), Unprepared> {
+        let graph = &self.graph(&turn.graph)?.graph;
         match &mut turn.input {
-            Input::Here { scope, messages, options, history } => {
+            Input::Turn { scope, messages, options, history } => {
                 let input = TurnInput {
                     thread: turn.thread,
                     run: turn.run,
@@ -108,50 +144,58 @@ impl LocalEngine {
                     messages: std::mem::take(messages),
                     options: std::mem::take(options),
                 };
-                let journal =
-                    LocalJournal::new(self.writer()?, live.log.clone(), Vec::new(), self.0.rest.clone());
-                Ok((program.start(input)?, journal))
+                Ok((graph.start(RunInput::Turn(input))?, self.journal(live, Vec::new())?))
             }
-            Input::Stored(row) => self.prepare_stored(program, row, turn.left, live).await,
+            Input::Job { scope, request } => {
+                let input = JobInput { run: turn.run, scope: scope.clone(), request: request.clone() };
+                Ok((graph.start(RunInput::Job(input))?, self.journal(live, Vec::new())?))
+            }
+            Input::Stored(row) => self.prepare_stored(graph, row, turn.left, live).await,
         }
     }
 
-    /// Replays what is written down of a turn, or begins it again if that no longer fits.
+    fn journal(&self, live: &LiveRun, records: Vec<Record>) -> Result<LocalJournal, StoreError> {
+        Ok(LocalJournal::new(self.writer()?, live.log.clone(), records, self.0.drain.clone()))
+    }
+
+    /// Replays what is recorded of a run, or begins it again if that no longer fits.
     async fn prepare_stored(
         &self,
-        program: &TurnProgram,
+        graph: &RunGraph,
         row: &RunRow,
         left: bool,
         live: &LiveRun,
-    ) -> Result<(TurnCourse, LocalJournal), Error> {
+    ) -> Result<(Cursor, LocalJournal), Unprepared> {
         let own = row.clone();
         let read = move |connection: &_| {
-            let (input, records) = read_turn(connection, &own)?;
+            let (input, records) = read_input(connection, &own)?;
             Ok((input, records, store::attempts_made(connection, own.key)?))
         };
         let (input, records, attempts) = self.0.readers.read(read).await?;
-        let mut course = program.start(input.clone())?;
-        let mut journal = LocalJournal::new(self.writer()?, live.log.clone(), records, self.0.rest.clone());
+        let mut cursor = graph.start(input)?;
+        let mut journal = self.journal(live, records)?;
         journal.count_attempts(attempts);
-        let now = program.shape().version();
-        if let Err(misfit) = replay(&mut *course, journal.records(), &row.version, now) {
-            let (key, log) = (row.key, live.log.clone());
+        let now = graph.topology().version();
+        if let Err(misfit) = replay(&mut *cursor, journal.records(), &row.version, now) {
+            let key = row.key;
             let restart = move |connection: &_| {
-                let restarted = Kind::Restarted { reason: misfit.clone() };
-                log.close_with(vec![StepEvent::of_run(restarted)], None);
-                store::restart_run(connection, key, &now.to_string())
+                store::restart_run(connection, key, &now.to_string())?;
+                let restarted = EventKind::RunRestarted { reason: misfit.clone() };
+                Ok(RunCommit::with_events((), vec![StepEvent::of_run(restarted)]))
             };
-            self.writer()?.write(Batch::of(&live.log), restart).await?;
+            self.writer()?.write_run(&live.log, restart).await?;
             journal.forget_records();
-            return Ok((program.start(input)?, journal));
+            let own = row.clone();
+            let (input, _) = self.0.readers.read(move |connection| read_input(connection, &own)).await?;
+            return Ok((graph.start(input)?, journal));
         }
-        if let (Some(step), Some(answer)) = (row.asked_step, &row.answer) {
+        if let (Some(step), Some(answer)) = (row.interrupted_step, &row.resume_value) {
             journal.take_answer(step, serde_json::from_str(answer).map_err(StoreError::damaged)?);
         }
         if left {
-            live.log.add(StepEvent::of_run(Kind::Resumed));
+            live.log.add(StepEvent::of_run(EventKind::RunRecovered));
         }
-        Ok((course, journal))
+        Ok((cursor, journal))
     }
 
     async fn history(&self, thread: i64, range: Range<i64>) -> Result<Vec<Message>, StoreError> {
@@ -163,16 +207,18 @@ impl LocalEngine {
     }
 }
 
-/// Runs a course until it rests.
-async fn go(mut course: TurnCourse, mut journal: LocalJournal, host: &Host) -> Result<Outcome, StoreError> {
-    match run_unsettled(&mut *course, &mut journal, host).await {
-        Ok(Ending::Finished) => Ok(Outcome::Done(course.output(), journal.take_unsettled())),
-        Ok(Ending::Stopped) => Ok(Outcome::Stopped(course.output(), journal.take_unsettled())),
-        Ok(Ending::Asked { step, question }) => Ok(Outcome::Asked { step: step.number, question }),
+/// Runs a cursor until it rests.
+async fn go(mut cursor: Cursor, mut journal: LocalJournal, host: &RunHost) -> Result<Outcome, StoreError> {
+    match run_unflushed(&mut *cursor, &mut journal, host).await {
+        Ok(Ending::Finished) => Ok(Outcome::Done(cursor.output(), journal.take_unflushed())),
+        Ok(Ending::Stopped) => Ok(Outcome::Stopped(cursor.output(), journal.take_unflushed())),
+        Ok(Ending::Interrupted { step, question }) => {
+            Ok(Outcome::Interrupted { step: step.number, question })
+        }
         Err(RunError::Step(StepError::Journal(error))) => {
             Err(StoreError::Unwritten { source: Box::new(error) })
         }
-        Err(error) => Ok(Outcome::Failed(told(&error), journal.take_unsettled())),
+        Err(error) => Ok(Outcome::Failed(error_chain(&error), journal.take_unflushed())),
     }
 }
 
@@ -186,10 +232,10 @@ async fn caught<T>(work: impl Future<Output = T>) -> Result<T, String> {
     })
 }
 
-/// Brings a course to where the records end, or says why they do not fit it.
+/// Brings a cursor to where the records end, or says why they do not fit it.
 fn replay(
-    course: &mut dyn Course<Vec<Message>>,
-    records: &[ibid_graph::Record],
+    cursor: &mut dyn RunCursor<RunOutput>,
+    records: &[Record],
     version: &str,
     now: Version,
 ) -> Result<(), String> {
@@ -201,21 +247,6 @@ fn replay(
             now.declared, then.declared
         ));
     }
-    let replayed: Result<(), WalkError> = records.iter().try_for_each(|record| course.replay(record));
-    replayed.map_err(|error| told(&error))
-}
-
-/// An error with everything underneath it.
-fn told(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        source = cause.source();
-    }
-    text
+    let replayed: Result<(), WalkError> = records.iter().try_for_each(|record| cursor.replay(record));
+    replayed.map_err(|error| error_chain(&error))
 }

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use ibid_core::{Message, RunId, Scope, ThreadId};
-use serde_json::{Map, Value};
+use ibid_core::{Message, RunId, Scope, ThreadId, TurnOptions};
+use serde_json::Value;
 
-use super::journal::Unsettled;
+use super::graphs::RunOutput;
+use super::journal::Unflushed;
 use crate::store::RunRow;
 
 /// A turn that has been started, in this process or an earlier one.
@@ -14,7 +15,7 @@ pub(super) struct Started {
     pub(super) run: RunId,
     pub(super) thread_key: i64,
     pub(super) thread: ThreadId,
-    pub(super) assistant: String,
+    pub(super) graph: String,
     pub(super) input: Input,
     /// Whether a process had begun it and did not end it.
     pub(super) left: bool,
@@ -23,7 +24,9 @@ pub(super) struct Started {
 /// Where the input of a turn is.
 pub(super) enum Input {
     /// Here, except for the history.
-    Here { scope: Scope, messages: Vec<Message>, options: Map<String, Value>, history: Range<i64> },
+    Turn { scope: Scope, messages: Vec<Message>, options: TurnOptions, history: Range<i64> },
+    /// Here.
+    Job { scope: Scope, request: Value },
     /// In the file, perhaps with steps.
     Stored(Box<RunRow>),
 }
@@ -35,7 +38,7 @@ impl From<RunRow> for Started {
             run: row.id,
             thread_key: row.thread_key,
             thread: row.thread,
-            assistant: row.graph.clone(),
+            graph: row.graph.clone(),
             input: Input::Stored(Box::new(row)),
             left: false,
         }
@@ -45,11 +48,11 @@ impl From<RunRow> for Started {
 /// How far a turn came.
 pub(super) enum Outcome {
     /// It reached its end and says this; its last step may not be written down yet.
-    Done(Vec<Message>, Option<Unsettled>),
+    Done(RunOutput, Option<Unflushed>),
     /// It was stopped and had this; its last step may not be written down yet.
-    Stopped(Vec<Message>, Option<Unsettled>),
+    Stopped(RunOutput, Option<Unflushed>),
     /// It failed; the last step that it finished may not be written down yet.
-    Failed(String, Option<Unsettled>),
+    Failed(String, Option<Unflushed>),
     /// It waits for a person.
-    Asked { step: u32, question: Value },
+    Interrupted { step: u32, question: Value },
 }

@@ -2,9 +2,9 @@
 
 use rusqlite::{Connection, params};
 
-use super::file::StoreError;
+use super::error::StoreError;
 use super::rows::{millis, time};
-use crate::nouns::Feedback;
+use crate::types::Feedback;
 
 /// Keeps what somebody thought.
 pub(crate) fn add_feedback(connection: &Connection, run: i64, given: &Feedback) -> Result<(), StoreError> {

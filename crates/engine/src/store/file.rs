@@ -7,73 +7,12 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::told::gather_all;
-
-/// The file could not be opened, read or written.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// SQLite failed.
-    #[error("the engine's file failed")]
-    Sqlite(#[from] rusqlite::Error),
-    /// The operating system refused.
-    #[error("cannot open {path}")]
-    Open {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        source: std::io::Error,
-    },
-    /// Another process runs turns from this file.
-    #[error("another process is using {path}; stop it, or give this one a file of its own")]
-    Locked {
-        /// Which file.
-        path: PathBuf,
-    },
-    /// The file was written by a newer version.
-    #[error("{path} has schema version {found}, and this version knows {known}; use a newer ibid")]
-    TooNew {
-        /// Which file.
-        path: PathBuf,
-        /// Its schema version.
-        found: u32,
-        /// The newest version known here.
-        known: u32,
-    },
-    /// The file is not ours.
-    #[error("{path} is a database of another program")]
-    Foreign {
-        /// Which file.
-        path: PathBuf,
-    },
-    /// What is stored cannot be read.
-    #[error("what is stored is damaged: {0}")]
-    Damaged(String),
-    /// A step could not be written down.
-    #[error("a step could not be written down")]
-    Unwritten {
-        /// Why.
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// The run was deleted.
-    #[error("the run was deleted")]
-    Gone,
-    /// The engine was closed.
-    #[error("the engine is closed")]
-    Closed,
-}
-
-impl StoreError {
-    /// What is stored, or about to be, is not what it should be.
-    pub(crate) fn damaged(error: impl std::fmt::Display) -> Self {
-        Self::Damaged(error.to_string())
-    }
-}
+use super::error::StoreError;
+use super::pending_events::fold_all_into_journal;
 
 /// Migrations in their order; the schema version is how many have been applied. Never edit one that
 /// was released: add another.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     include_str!("../../migrations/0001_threads_and_runs.sql"),
     include_str!("../../migrations/0002_spending.sql"),
     include_str!("../../migrations/0003_scope.sql"),
@@ -81,6 +20,7 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("../../migrations/0005_feedback.sql"),
     include_str!("../../migrations/0006_temporary.sql"),
     include_str!("../../migrations/0007_told.sql"),
+    include_str!("../../migrations/0008_words_and_outputs.sql"),
 ];
 
 /// How long to wait for another process that holds the file.
@@ -148,7 +88,7 @@ pub(crate) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     migrate(&mut connection, found)?;
     keep_statements(&connection)?;
     let transaction = connection.transaction()?;
-    gather_all(&transaction)?;
+    fold_all_into_journal(&transaction)?;
     transaction.commit()?;
     Ok(connection)
 }
@@ -211,7 +151,7 @@ pub(crate) fn quick_check(connection: &Connection) -> rusqlite::Result<Vec<Strin
 /// Gives some free pages back to the disk, and the log's room when no more pages are free, as far as
 /// nobody reads them now. Returns whether there is more to give back. Turns wait meanwhile, so it is done
 /// in bites.
-pub(super) fn give_room_back(connection: &Connection) -> Result<bool, StoreError> {
+pub(super) fn reclaim_space(connection: &Connection) -> Result<bool, StoreError> {
     run_pragma(connection, "PRAGMA incremental_vacuum(1024)")?;
     let free: u64 = connection.query_row("PRAGMA freelist_count", [], |row| row.get(0))?;
     if free > 0 {

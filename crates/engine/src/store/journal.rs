@@ -6,8 +6,8 @@ use ibid_core::RunId;
 use ibid_graph::{Record, StepEvent};
 use rusqlite::{Connection, params};
 
-use super::file::StoreError;
-use crate::nouns::Event;
+use super::error::StoreError;
+use crate::types::Event;
 
 /// How many rows one look reads at most, so that a long stream does not fill the memory.
 const ROWS_AT_ONCE: usize = 128;
@@ -21,36 +21,36 @@ pub(super) fn append(
     record: Option<&Record>,
     events: &str,
 ) -> Result<bool, StoreError> {
-    let sql = "INSERT INTO journal (run, last, step, node, change, events)
+    let sql = "INSERT INTO journal (run, last, step, node, state_update, events)
                SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM runs WHERE key = ?1)";
     let step = record.map(|record| record.step);
     let node = record.map(|record| &*record.node);
-    let change = record.map(|record| record.change.as_str());
-    Ok(connection.prepare_cached(sql)?.execute(params![run, last, step, node, change, events])? == 1)
+    let update = record.map(|record| record.update.as_str());
+    Ok(connection.prepare_cached(sql)?.execute(params![run, last, step, node, update, events])? == 1)
 }
 
 /// The finished steps of a run, in order.
 pub(crate) fn read_steps(connection: &Connection, run: i64) -> Result<Vec<Record>, StoreError> {
-    let sql = "SELECT step, node, change FROM journal WHERE run = ?1 AND step IS NOT NULL ORDER BY last";
+    let sql =
+        "SELECT step, node, state_update FROM journal WHERE run = ?1 AND step IS NOT NULL ORDER BY last";
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map([run], |row| {
-        Ok(Record { step: row.get(0)?, node: row.get::<_, String>(1)?.into(), change: row.get(2)? })
+        Ok(Record { step: row.get(0)?, node: row.get::<_, String>(1)?.into(), update: row.get(2)? })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Gives a new run the first steps of another, without what was told of them.
 pub(super) fn copy_steps(connection: &Connection, from: i64, steps: u32, to: i64) -> Result<(), StoreError> {
-    let sql = "INSERT INTO journal (run, last, step, node, change, events)
-               SELECT ?3, step - ?2, step, node, change, '[]' FROM journal WHERE run = ?1 AND step <= ?2";
+    let sql = "INSERT INTO journal (run, last, step, node, state_update, events)
+               SELECT ?3, step - ?2, step, node, state_update, '[]' FROM journal WHERE run = ?1 AND step <= ?2";
     connection.prepare_cached(sql)?.execute(params![from, steps, to])?;
     Ok(())
 }
 
 /// Forgets the steps of a run, but not what was told.
 pub(super) fn forget_steps(connection: &Connection, run: i64) -> Result<(), StoreError> {
-    let sql =
-        "UPDATE journal SET step = NULL, node = NULL, change = NULL WHERE run = ?1 AND step IS NOT NULL";
+    let sql = "UPDATE journal SET step = NULL, node = NULL, state_update = NULL WHERE run = ?1 AND step IS NOT NULL";
     connection.prepare_cached(sql)?.execute([run])?;
     Ok(())
 }

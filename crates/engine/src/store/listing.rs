@@ -5,10 +5,10 @@ use rusqlite::types::Value as Bound;
 use rusqlite::{Connection, params_from_iter};
 use serde_json::Value;
 
-use super::file::StoreError;
+use super::error::StoreError;
 use super::rows::millis;
 use super::threads::{COLUMNS, STATUS, read};
-use crate::nouns::{Thread, ThreadField, ThreadFilter, ThreadPage};
+use crate::types::{Thread, ThreadField, ThreadFilter, ThreadPage};
 
 /// A page of the threads of the scope.
 pub(crate) fn list_threads(
@@ -17,10 +17,10 @@ pub(crate) fn list_threads(
     page: &ThreadPage,
 ) -> Result<Vec<Thread>, StoreError> {
     let (mut wanted, mut bound) = conditions(scope, &page.filter);
-    if let Some(place) = page.after {
+    if let Some(cursor) = page.after {
         wanted.push_str(" AND (updated_ms, id) < (?, ?)");
-        bound.push(millis(place.updated).into());
-        bound.push(place.id.as_bytes().to_vec().into());
+        bound.push(millis(cursor.updated).into());
+        bound.push(cursor.id.as_bytes().to_vec().into());
     }
     let by = match page.order.by {
         ThreadField::Updated => "updated_ms",
@@ -28,8 +28,10 @@ pub(crate) fn list_threads(
         ThreadField::Id => "id",
         ThreadField::Status => STATUS,
     };
-    let way = if page.order.ascending { "ASC" } else { "DESC" };
-    let sql = format!("SELECT {COLUMNS}, {STATUS} FROM threads WHERE {wanted} ORDER BY {by} {way}, id {way}");
+    let direction = if page.order.ascending { "ASC" } else { "DESC" };
+    let sql = format!(
+        "SELECT {COLUMNS}, {STATUS} FROM threads WHERE {wanted} ORDER BY {by} {direction}, id {direction}"
+    );
     let mut statement = connection.prepare_cached(&sql)?;
     let rows = statement.query_map(params_from_iter(bound), read)?;
     let fitting =

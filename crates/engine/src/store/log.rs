@@ -1,37 +1,57 @@
-//! The journal of one unfinished run as it grows: events are numbered when they happen, and told when
-//! they are safe.
+//! The log of one unfinished run. An event is pending when it has happened, in a transaction while that is written, and
+//! committed when the transaction is on disk. Only then do listeners learn of it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ibid_core::RunId;
-use ibid_graph::{EventSink, Kind, Record, StepEvent};
+use ibid_graph::{EventKind, EventSink, Record, StepEvent};
 use rusqlite::Connection;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use super::file::StoreError;
+use super::error::StoreError;
 use super::journal::{append, numbered};
-use super::told;
-use crate::nouns::Event;
+use super::pending_events;
+use crate::types::Event;
 
-/// How many events are kept at hand for listeners. Who is further behind reads the file.
-const AT_HAND: usize = 64;
-/// From so many loose rows on, up to twice as many, they move into the journal.
-const MOST_LOOSE: i64 = 64;
+/// How many committed events are kept in memory for listeners. Whoever is further behind reads the file.
+const RECENT: usize = 64;
+/// From so many rows of pending events on, up to twice as many, they move into the journal.
+const MOST_ROWS: i64 = 64;
 
-/// Runs with events that wait for a commit.
-#[derive(Default)]
-pub(crate) struct Unwritten {
-    /// In the order in which they began to wait, with the moment.
-    logs: Mutex<VecDeque<(Instant, Arc<RunLog>)>>,
-    some: Notify,
-    /// The newest row of what was told that is safe.
-    newest: AtomicI64,
+/// What the work of a commit gives back: a value for the caller, and what its run ends the commit with.
+pub(crate) struct RunCommit<T> {
+    pub(crate) value: T,
+    /// The last events of the commit, told exactly if it succeeds.
+    pub(crate) events: Vec<StepEvent>,
+    /// The step that the commit finishes.
+    pub(crate) record: Option<Record>,
 }
 
-impl Unwritten {
+impl<T> RunCommit<T> {
+    /// A commit that tells nothing by itself.
+    pub(crate) fn quiet(value: T) -> Self {
+        Self { value, events: Vec::new(), record: None }
+    }
+
+    /// A commit that ends with events of its run.
+    pub(crate) fn with_events(value: T, events: Vec<StepEvent>) -> Self {
+        Self { value, events, record: None }
+    }
+}
+
+/// Runs with pending events, in the order in which they began to wait.
+#[derive(Default)]
+pub(crate) struct FlushQueue {
+    logs: Mutex<VecDeque<(Instant, Arc<RunLog>)>>,
+    some: Notify,
+    /// The newest committed row of pending events.
+    newest_row: AtomicI64,
+}
+
+impl FlushQueue {
     fn add(&self, log: Arc<RunLog>) {
         self.logs().push_back((Instant::now(), log));
         self.some.notify_one();
@@ -42,14 +62,14 @@ impl Unwritten {
         self.some.notified().await;
     }
 
-    /// The newest row of what was told that is safe.
-    pub(crate) fn newest(&self) -> i64 {
-        self.newest.load(Ordering::Relaxed)
+    /// The newest committed row of pending events.
+    pub(crate) fn newest_row(&self) -> i64 {
+        self.newest_row.load(Ordering::Relaxed)
     }
 
-    /// What was told has been dropped, and rows are counted anew.
-    pub(crate) fn forget_newest(&self) {
-        self.newest.store(0, Ordering::Relaxed);
+    /// The rows have been dropped, and SQLite counts them anew.
+    pub(crate) fn reset_newest_row(&self) {
+        self.newest_row.store(0, Ordering::Relaxed);
     }
 
     /// Since when the first of them waits, and how many there are.
@@ -68,7 +88,7 @@ impl Unwritten {
         if more {
             self.some.notify_one();
         }
-        taken.into_iter().filter(|log| log.unlist()).collect()
+        taken.into_iter().filter(|log| log.leave_queue()).collect()
     }
 
     fn logs(&self) -> MutexGuard<'_, VecDeque<(Instant, Arc<RunLog>)>> {
@@ -76,21 +96,21 @@ impl Unwritten {
     }
 }
 
-/// The journal of one unfinished run.
+/// The log of one unfinished run.
 pub(crate) struct RunLog {
     run: RunId,
     key: i64,
-    unwritten: Arc<Unwritten>,
-    /// Number of the last event that is safe.
-    safe: watch::Sender<u64>,
+    queue: Arc<FlushQueue>,
+    /// Number of the last committed event.
+    committed: watch::Sender<u64>,
     discarded: AtomicBool,
-    events: Mutex<Events>,
+    state: Mutex<LogState>,
 }
 
-/// Events that stand in rows of `told` and not in the journal.
+/// Events that stand in rows of `pending_events` and not in the journal.
 #[derive(Default)]
-struct Loose {
-    rows: i64,
+struct EventRows {
+    count: i64,
     /// The first and the last of the rows.
     first: i64,
     newest: i64,
@@ -100,59 +120,66 @@ struct Loose {
     text: String,
 }
 
-impl Loose {
+impl EventRows {
     fn add(&mut self, row: i64, last: u64, list: &str) {
-        let first = if self.rows == 0 { row } else { self.first };
-        *self = Self { rows: self.rows + 1, first, newest: row, last, text: std::mem::take(&mut self.text) };
-        told::join(&mut self.text, list);
+        let first = if self.count == 0 { row } else { self.first };
+        *self =
+            Self { count: self.count + 1, first, newest: row, last, text: std::mem::take(&mut self.text) };
+        pending_events::join(&mut self.text, list);
     }
 
     /// Takes what another has after this.
-    fn append(&mut self, other: &mut Self) {
-        let other = std::mem::take(other);
-        if other.rows > 0 {
-            let first = if self.rows == 0 { other.first } else { self.first };
+    fn append(&mut self, other: Self) {
+        if other.count > 0 {
+            let first = if self.count == 0 { other.first } else { self.first };
             let text = std::mem::take(&mut self.text);
-            *self = Self { rows: self.rows + other.rows, first, text, ..other };
-            told::join(&mut self.text, &other.text);
+            *self = Self { count: self.count + other.count, first, text, ..other };
+            pending_events::join(&mut self.text, &other.text);
         }
     }
 }
 
+/// Where the events of a run stand.
 #[derive(Default)]
-struct Events {
-    /// The last events that are safe.
-    at_hand: VecDeque<Event>,
-    /// Number of the last event that is safe.
-    safe: u64,
+struct LogState {
+    /// Number of the last committed event.
+    committed: u64,
+    /// The last of the committed events.
+    recent: VecDeque<Event>,
+    /// Committed events that are not in the journal yet.
+    rows: EventRows,
+    /// What the transaction under way holds, if there is one.
+    transaction: Option<Transaction>,
     /// What happened since, in order.
     pending: Vec<StepEvent>,
-    /// How many of these stand in the transaction under way.
-    written: usize,
-    /// What the work of the transaction under way tells, and the step that it finishes.
-    last: Option<(Vec<StepEvent>, Option<Record>)>,
-    /// Whether that stands in the transaction.
-    last_written: bool,
-    /// What is safe and does not stand in the journal yet.
-    loose: Loose,
-    /// The same of the transaction under way.
-    loose_written: Loose,
-    /// Whether what is loose is to move into the journal with the next commit.
-    gather: bool,
-    /// Whether the transaction under way moves it.
-    gathered: bool,
-    /// Whether this log is listed as unwritten.
-    listed: bool,
+    /// Whether the rows are to move into the journal with the next commit.
+    fold_requested: bool,
+    /// Whether this log is in the flush queue.
+    queued: bool,
     /// Whether the run has ended, so that nothing more counts.
     ended: bool,
 }
 
-impl Events {
-    /// Adds what happens. Words that nobody has been told yet are told together.
-    fn add(&mut self, event: StepEvent) {
-        let last = self.pending.get_mut(self.written..).and_then(<[_]>::last_mut);
-        if let (Some(StepEvent { step, attempt, kind: Kind::Token { text } }), Kind::Token { text: more }) =
-            (last, &event.kind)
+/// What a transaction holds of a run.
+#[derive(Default)]
+struct Transaction {
+    /// Its events, and whether each was pending before: the others belong to the commit alone.
+    events: Vec<(StepEvent, bool)>,
+    /// The rows of pending events that it adds.
+    rows: EventRows,
+    /// Whether it moves all rows into the journal.
+    folds: bool,
+    /// Whether it ends the run.
+    ends: bool,
+}
+
+impl LogState {
+    /// Adds what happens. Tokens that follow each other become one event.
+    fn push(&mut self, event: StepEvent) {
+        if let (
+            Some(StepEvent { step, attempt, kind: EventKind::Token { text } }),
+            EventKind::Token { text: more },
+        ) = (self.pending.last_mut(), &event.kind)
             && (*step, *attempt) == (event.step, event.attempt)
         {
             text.push_str(more);
@@ -161,24 +188,22 @@ impl Events {
         self.pending.push(event);
     }
 
-    /// Forgets what is not safe, and takes nothing more.
-    fn forget(&mut self) {
+    /// Forgets what is not committed, and takes nothing more.
+    fn discard(&mut self) {
         self.pending.clear();
-        self.written = 0;
-        self.last = None;
-        self.last_written = false;
-        (self.loose, self.loose_written) = (Loose::default(), Loose::default());
-        (self.gather, self.gathered) = (false, false);
+        self.transaction = None;
+        self.rows = EventRows::default();
+        self.fold_requested = false;
         self.ended = true;
     }
 }
 
 impl RunLog {
-    /// The journal of a run whose events up to `safe` are stored.
-    pub(crate) fn new(run: RunId, key: i64, safe: u64, unwritten: Arc<Unwritten>) -> Arc<Self> {
-        let events = Mutex::new(Events { safe, ..Events::default() });
-        let safe = watch::Sender::new(safe);
-        Arc::new(Self { run, key, unwritten, safe, discarded: AtomicBool::new(false), events })
+    /// The log of a run whose events up to `committed` are stored.
+    pub(crate) fn new(run: RunId, key: i64, committed: u64, queue: Arc<FlushQueue>) -> Arc<Self> {
+        let state = Mutex::new(LogState { committed, ..LogState::default() });
+        let committed = watch::Sender::new(committed);
+        Arc::new(Self { run, key, queue, committed, discarded: AtomicBool::new(false), state })
     }
 
     /// The key of the run.
@@ -186,32 +211,32 @@ impl RunLog {
         self.key
     }
 
-    /// Tells when more becomes safe.
+    /// Changes whenever more is committed.
     pub(crate) fn listen(&self) -> watch::Receiver<u64> {
-        self.safe.subscribe()
+        self.committed.subscribe()
     }
 
-    /// The safe events after a number and whether no further ones will come, or `None` if they are no
-    /// longer all at hand.
+    /// The committed events after a number and whether no further ones will come, or `None` if they are no
+    /// longer all in memory.
     pub(crate) fn after(&self, number: u64) -> Option<(Vec<Event>, bool)> {
-        let events = self.events();
-        let first = events.safe + 1 - events.at_hand.len() as u64;
+        let state = self.state();
+        let first = state.committed + 1 - state.recent.len() as u64;
         let skipped = number.saturating_add(1).checked_sub(first)?;
         let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
-        let found = events.at_hand.iter().skip(skipped).cloned().collect();
-        Some((found, events.ended || self.is_discarded()))
+        let found = state.recent.iter().skip(skipped).cloned().collect();
+        Some((found, state.ended || self.is_discarded()))
     }
 
     /// Forgets the run: nothing more of it will be written.
     pub(crate) fn discard(&self) {
-        self.events().forget();
+        self.state().discard();
         self.discarded.store(true, Ordering::Relaxed);
         self.wake();
     }
 
-    /// Wakes those who listen, though nothing was told.
+    /// Wakes those who listen, though nothing was committed.
     pub(crate) fn wake(&self) {
-        self.safe.send_modify(|_| {});
+        self.committed.send_modify(|_| {});
     }
 
     /// Whether the run was deleted.
@@ -221,161 +246,165 @@ impl RunLog {
 
     /// Adds an event.
     pub(crate) fn add(self: &Arc<Self>, event: StepEvent) {
-        let mut events = self.events();
-        if events.ended {
+        let mut state = self.state();
+        if state.ended {
             return;
         }
-        events.add(event);
-        let more = !std::mem::replace(&mut events.listed, true);
-        drop(events);
-        if more {
-            self.unwritten.add(self.clone());
+        state.push(event);
+        self.enter_queue(state);
+    }
+
+    /// Puts this log into the flush queue, unless it is there.
+    fn enter_queue(self: &Arc<Self>, mut state: MutexGuard<'_, LogState>) {
+        let is_new = !std::mem::replace(&mut state.queued, true);
+        drop(state);
+        if is_new {
+            self.queue.add(self.clone());
         }
     }
 
-    fn unlist(&self) -> bool {
-        let mut events = self.events();
-        events.listed = false;
-        events.pending.len() > events.written || events.gather
+    /// Leaves the flush queue; whether there is anything to write.
+    fn leave_queue(&self) -> bool {
+        let mut state = self.state();
+        state.queued = false;
+        !state.pending.is_empty() || state.fold_requested
     }
 
-    /// What is loose after a number.
-    pub(crate) fn loose_after(&self, number: u64) -> Result<Vec<Event>, StoreError> {
-        let events = self.events();
-        if events.loose.last <= number {
+    /// The committed events after a number that are not in the journal yet.
+    pub(crate) fn rows_after(&self, number: u64) -> Result<Vec<Event>, StoreError> {
+        let state = self.state();
+        if state.rows.last <= number {
             return Ok(Vec::new());
         }
-        let (last, list) = (events.loose.last, format!("[{}]", events.loose.text));
-        drop(events);
-        let loose = numbered(self.run, last, &list)?;
-        Ok(loose.into_iter().filter(|event| event.seq > number).collect())
+        let (last, list) = (state.rows.last, format!("[{}]", state.rows.text));
+        drop(state);
+        let events = numbered(self.run, last, &list)?;
+        Ok(events.into_iter().filter(|event| event.seq > number).collect())
     }
 
-    /// The first row of what is loose.
-    pub(crate) fn first_loose(&self) -> Option<i64> {
-        let events = self.events();
-        (events.loose.rows > 0).then_some(events.loose.first)
+    /// The first row of pending events that this run still needs.
+    pub(crate) fn first_row(&self) -> Option<i64> {
+        let state = self.state();
+        (state.rows.count > 0).then_some(state.rows.first)
     }
 
-    /// Moves what is loose into the journal with the next commit of events.
-    pub(crate) fn gather(self: &Arc<Self>) {
-        let mut events = self.events();
-        events.gather |= events.loose.rows > 0;
-        let more = events.gather && !std::mem::replace(&mut events.listed, true);
-        drop(events);
-        if more {
-            self.unwritten.add(self.clone());
+    /// Has the rows moved into the journal with the next commit of events.
+    pub(crate) fn request_fold(self: &Arc<Self>) {
+        let mut state = self.state();
+        state.fold_requested |= state.rows.count > 0;
+        if state.fold_requested {
+            self.enter_queue(state);
         }
     }
 
-    /// Makes `told` the last events of the transaction under way, told exactly if that succeeds, with the
-    /// step that it finishes. Called by the writer's work.
-    pub(crate) fn close_with(&self, told: Vec<StepEvent>, record: Option<Record>) {
-        self.events().last = Some((told, record));
-    }
-
-    /// Writes what is pending into the transaction under way.
-    pub(crate) fn write(&self, connection: &Connection) -> Result<(), StoreError> {
-        let mut events = self.events();
-        if self.is_discarded() || events.last_written {
+    /// Writes what is pending into the transaction under way, and `last` after it with the step that it finishes.
+    pub(crate) fn write(
+        &self,
+        connection: &Connection,
+        last: Vec<StepEvent>,
+        record: Option<&Record>,
+    ) -> Result<(), StoreError> {
+        let mut guard = self.state();
+        let state = &mut *guard;
+        let transaction = state.transaction.take().unwrap_or_default();
+        if self.is_discarded() || transaction.ends {
+            state.transaction = Some(transaction);
             return Ok(());
         }
-        let (last, record) = match &events.last {
-            Some((told, record)) => (told.as_slice(), record.as_ref()),
-            None => (&[][..], None),
-        };
-        let told: Vec<_> = events.pending[events.written..].iter().chain(last).collect();
-        if told.is_empty() && (!events.gather || events.gathered) {
+        let transaction = state.transaction.insert(transaction);
+        let closes = !last.is_empty() || record.is_some();
+        let fold = state.fold_requested && !transaction.folds;
+        if state.pending.is_empty() && !closes && !fold {
             return Ok(());
         }
-        let number = events.safe + events.written as u64 + told.len() as u64;
-        let list = told::list(&told)?;
+        transaction.ends = last.iter().any(|event| matches!(event.kind, EventKind::RunEnded { .. }));
+        let before = transaction.events.len();
+        transaction.events.extend(state.pending.drain(..).map(|event| (event, true)));
+        transaction.events.extend(last.into_iter().map(|event| (event, false)));
+        let new: Vec<&StepEvent> = transaction.events[before..].iter().map(|(event, _)| event).collect();
+        let number = state.committed + transaction.events.len() as u64;
+        let list = pending_events::list(&new)?;
         // Not all runs at the same moment.
-        let full = events.loose.rows >= MOST_LOOSE + self.key % MOST_LOOSE;
-        if events.last.is_some() || events.gather || full {
-            let mut all = String::new();
-            if !events.gathered {
-                all.clone_from(&events.loose.text);
-                told::join(&mut all, &events.loose_written.text);
-            }
-            told::join(&mut all, &list);
-            if !append(connection, self.key, number, record, &format!("[{all}]"))? {
-                events.forget();
-                self.discarded.store(true, Ordering::Relaxed);
-                return Ok(());
-            }
-            events.gathered = true;
-        } else {
-            let row = told::add(connection, self.key, number, &list)?;
-            events.loose_written.add(row, number, &list);
+        let full = state.rows.count >= MOST_ROWS + self.key % MOST_ROWS;
+        if !closes && !fold && !full {
+            let row = pending_events::add(connection, self.key, number, &list)?;
+            transaction.rows.add(row, number, &list);
+            return Ok(());
         }
-        events.written = events.pending.len();
-        events.last_written = events.last.is_some();
+        let mut all = String::new();
+        if !transaction.folds {
+            all.clone_from(&state.rows.text);
+            pending_events::join(&mut all, &transaction.rows.text);
+        }
+        pending_events::join(&mut all, &list);
+        if append(connection, self.key, number, record, &format!("[{all}]"))? {
+            transaction.folds = true;
+        } else {
+            state.discard();
+            self.discarded.store(true, Ordering::Relaxed);
+        }
         Ok(())
     }
 
-    /// The transaction is safe: tells what it held. A finished step is not told by itself: the start of
-    /// the next one or the end of the run follows at once and takes it along, and listeners need not be
-    /// woken twice.
-    pub(crate) fn publish(self: &Arc<Self>) {
-        let mut guard = self.events();
-        let events = &mut *guard;
-        let last = events.last.take().map(|(told, _)| told).unwrap_or_default();
-        events.last_written = false;
-        events.loose.append(&mut events.loose_written);
-        self.unwritten.newest.fetch_max(events.loose.newest, Ordering::Relaxed);
-        if std::mem::take(&mut events.gathered) {
-            (events.loose, events.gather) = (Loose::default(), false);
+    /// The transaction is on disk: its events are committed. A finished step alone wakes nobody: the start of
+    /// the next one or the end of the run follows at once, and listeners need not be woken twice.
+    pub(crate) fn commit(self: &Arc<Self>) {
+        let mut guard = self.state();
+        let state = &mut *guard;
+        let Some(transaction) = state.transaction.take() else { return };
+        state.rows.append(transaction.rows);
+        self.queue.newest_row.fetch_max(state.rows.newest, Ordering::Relaxed);
+        if transaction.folds {
+            (state.rows, state.fold_requested) = (EventRows::default(), false);
         }
-        let tell = !matches!(last.last(), Some(StepEvent { kind: Kind::Finished { .. }, .. }));
-        events.ended |= last.iter().any(|event| matches!(event.kind, Kind::Ended { .. }));
-        let held = events.pending.drain(..std::mem::take(&mut events.written)).chain(last);
-        for what in held {
-            events.safe += 1;
-            if events.at_hand.len() == AT_HAND {
-                events.at_hand.pop_front();
+        state.ended |= transaction.ends;
+        let finishes_step = matches!(
+            transaction.events.last(),
+            Some((StepEvent { kind: EventKind::StepFinished { .. }, .. }, false))
+        );
+        for (what, _) in transaction.events {
+            state.committed += 1;
+            if state.recent.len() == RECENT {
+                state.recent.pop_front();
             }
-            events.at_hand.push_back(Event { run: self.run, seq: events.safe, what });
+            state.recent.push_back(Event { run: self.run, seq: state.committed, what });
         }
-        if events.ended {
-            events.pending.clear();
+        if state.ended {
+            state.pending.clear();
         }
-        let safe = events.safe;
-        drop(guard);
-        self.list();
-        if tell {
-            self.safe.send_if_modified(|told| safe > std::mem::replace(told, safe.max(*told)));
+        let committed = state.committed;
+        if state.pending.is_empty() {
+            drop(guard);
+        } else {
+            self.enter_queue(guard);
         }
-    }
-
-    /// The transaction failed: what it held is pending again.
-    pub(crate) fn withdraw(self: &Arc<Self>) {
-        let mut events = self.events();
-        events.written = 0;
-        events.last = None;
-        events.last_written = false;
-        events.loose_written = Loose::default();
-        events.gathered = false;
-        drop(events);
-        self.list();
-    }
-
-    /// Lists what is pending as unwritten, unless it is listed already.
-    fn list(self: &Arc<Self>) {
-        let mut events = self.events();
-        let more = !events.pending.is_empty() && !std::mem::replace(&mut events.listed, true);
-        drop(events);
-        if more {
-            self.unwritten.add(self.clone());
+        if !finishes_step {
+            self.committed.send_if_modified(|told| committed > std::mem::replace(told, committed.max(*told)));
         }
     }
 
-    fn events(&self) -> MutexGuard<'_, Events> {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The transaction failed: what was pending before it is pending again.
+    pub(crate) fn rollback(self: &Arc<Self>) {
+        let mut state = self.state();
+        let Some(transaction) = state.transaction.take() else { return };
+        let mut pending: Vec<StepEvent> = transaction
+            .events
+            .into_iter()
+            .filter_map(|(event, was_pending)| was_pending.then_some(event))
+            .collect();
+        pending.append(&mut state.pending);
+        state.pending = pending;
+        if !state.pending.is_empty() {
+            self.enter_queue(state);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, LogState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Hands the events of nodes to the journal of their run.
+/// Hands the events of nodes to the log of their run.
 pub(crate) struct Sink(pub(crate) Arc<RunLog>);
 
 impl EventSink for Sink {

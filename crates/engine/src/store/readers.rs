@@ -7,8 +7,9 @@ use std::time::Instant;
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
-use super::file::{StoreError, open_for_reading};
-use super::pace::Pace;
+use super::error::StoreError;
+use super::file::open_for_reading;
+use super::latency::LatencyEwma;
 
 /// How many read at once; others wait. Each has a connection, which is kept.
 const AT_ONCE: usize = 8;
@@ -21,9 +22,9 @@ struct Pool {
     path: PathBuf,
     /// `None` once closed.
     idle: Mutex<Option<Vec<Connection>>>,
-    places: Semaphore,
+    slots: Semaphore,
     /// How long a look usually takes.
-    pace: Pace,
+    latency: LatencyEwma,
 }
 
 impl Readers {
@@ -32,8 +33,8 @@ impl Readers {
         Self(Arc::new(Pool {
             path: path.to_owned(),
             idle: Mutex::new(Some(Vec::new())),
-            places: Semaphore::new(AT_ONCE),
-            pace: Pace::default(),
+            slots: Semaphore::new(AT_ONCE),
+            latency: LatencyEwma::default(),
         }))
     }
 
@@ -43,8 +44,8 @@ impl Readers {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     {
-        let _place = self.0.places.acquire().await.map_err(|_| StoreError::Closed)?;
-        if self.0.pace.is_quick() {
+        let _slot = self.0.slots.acquire().await.map_err(|_| StoreError::Closed)?;
+        if self.0.latency.is_quick() {
             return self.read_here(look);
         }
         let pool = self.clone();
@@ -61,7 +62,7 @@ impl Readers {
         let connection = idle.map_or_else(|| open_for_reading(&self.0.path), Ok)?;
         let began = Instant::now();
         let seen = look(&connection);
-        self.0.pace.note(began);
+        self.0.latency.note(began);
         if let Some(idle) = self.idle().as_mut().filter(|idle| idle.len() < AT_ONCE) {
             idle.push(connection);
         }

@@ -2,14 +2,14 @@
 
 use std::time::{Duration, SystemTime};
 
-use ibid_core::{RunId, ThreadId};
+use ibid_core::{QueueId, RunId, ThreadId};
 use rusqlite::Row;
 use rusqlite::types::Type;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::file::StoreError;
-use crate::nouns::{Run, RunStatus};
+use super::error::StoreError;
+use crate::types::{Job, Run, RunStatus};
 
 /// How a run is to end once it was told to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,23 +46,29 @@ pub(crate) struct RunRow {
     pub(crate) history_from: i64,
     pub(crate) history_to: i64,
     pub(crate) input_to: i64,
-    pub(crate) question: Option<String>,
-    pub(crate) asked_step: Option<u32>,
-    pub(crate) answer: Option<String>,
+    pub(crate) interrupt: Option<String>,
+    pub(crate) interrupted_step: Option<u32>,
+    pub(crate) resume_value: Option<String>,
     pub(crate) error: Option<String>,
     pub(crate) created_ms: i64,
     pub(crate) ended_ms: Option<i64>,
     pub(crate) kept: bool,
     pub(crate) scope: String,
     pub(crate) metadata: String,
+    pub(crate) output_from: i64,
+    pub(crate) output_to: i64,
+    pub(crate) stream_modes: String,
+    /// What is to be done, if it is a job.
+    pub(crate) request: Option<String>,
+    pub(crate) result: Option<String>,
 }
 
 /// The columns of [`RunRow`], with the thread's id, for `runs JOIN threads`.
 pub(super) const RUN_COLUMNS: &str = "runs.key, runs.id, runs.thread, threads.id, graph, version, status, options, \
-     stopping, history_from, history_to, input_to, question, asked_step, answer, error, \
+     stopping, history_from, history_to, input_to, interrupt, interrupted_step, resume_value, error, \
      runs.created_ms, ended_ms, kept, \
      coalesce(scope, json_object('tenant', tenant, 'corpora', NULL, 'labels', json_array())), \
-     runs.metadata";
+     runs.metadata, output_from, output_to, stream_modes, request, result";
 
 impl RunRow {
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -83,30 +89,50 @@ impl RunRow {
             history_from: row.get(9)?,
             history_to: row.get(10)?,
             input_to: row.get(11)?,
-            question: row.get(12)?,
-            asked_step: row.get(13)?,
-            answer: row.get(14)?,
+            interrupt: row.get(12)?,
+            interrupted_step: row.get(13)?,
+            resume_value: row.get(14)?,
             error: row.get(15)?,
             created_ms: row.get(16)?,
             ended_ms: row.get(17)?,
             kept: row.get(18)?,
             scope: row.get(19)?,
             metadata: row.get(20)?,
+            output_from: row.get(21)?,
+            output_to: row.get(22)?,
+            stream_modes: row.get(23)?,
+            request: row.get(24)?,
+            result: row.get(25)?,
         })
     }
 
-    /// As it is told.
+    /// As its caller sees it, if it is a job.
+    pub(crate) fn into_job(self) -> Option<Job> {
+        let value = |text: &str| serde_json::from_str(text).unwrap_or_default();
+        Some(Job {
+            id: self.id,
+            queue: QueueId::from_bytes(*self.thread.as_bytes()),
+            request: value(&self.request?),
+            status: self.status,
+            result: self.result.as_deref().map(value),
+            error: self.error,
+        })
+    }
+
+    /// As its caller sees it.
     pub(crate) fn into_run(self) -> Run {
         Run {
             id: self.id,
             thread: self.thread,
             assistant: self.graph,
-            options: object(&self.options),
+            options: object(&self.options).into(),
+            stream_modes: serde_json::from_str(&self.stream_modes).unwrap_or_default(),
             metadata: object(&self.metadata),
             input: self.history_to.unsigned_abs()..self.input_to.unsigned_abs(),
             status: self.status,
-            asked: self.asked_step.filter(|_| self.status == RunStatus::Waiting),
-            question: self.question.and_then(|text| serde_json::from_str(&text).ok()),
+            output: self.output_from.unsigned_abs()..self.output_to.unsigned_abs(),
+            interrupted_step: self.interrupted_step.filter(|_| self.status == RunStatus::Waiting),
+            interrupt: self.interrupt.and_then(|text| serde_json::from_str(&text).ok()),
             error: self.error,
             created: time(self.created_ms),
             ended: self.ended_ms.map(time),
@@ -133,6 +159,9 @@ pub(crate) struct NewRun<'a> {
     pub(crate) metadata: &'a str,
     pub(crate) scope: &'a str,
     pub(crate) idempotency: Option<&'a str>,
+    pub(crate) stream_modes: &'a str,
+    /// What is to be done, if it is a job.
+    pub(crate) request: Option<&'a str>,
 }
 
 /// A value as it is stored.

@@ -1,13 +1,13 @@
 //! Runs: taken, started, stopped, asked, answered, ended, dropped.
 
-use ibid_core::{Message, RunId, Scope, Tenant, ThreadId};
+use ibid_core::{RunId, Scope, Tenant, ThreadId};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::file::StoreError;
+use super::error::StoreError;
 use super::journal::{copy_steps, forget_steps};
 use super::rows::{NewRun, RUN_COLUMNS, RunRow, Stopping, encode, now_ms};
-use super::threads::{append_messages, copy_thread, forget_messages, read_messages};
-use crate::nouns::RunStatus;
+use super::threads::{append_messages, copy_thread, forget_messages};
+use crate::types::{RunStatus, UnfinishedJob};
 
 const JOINED: &str = "runs JOIN threads ON threads.key = runs.thread";
 
@@ -41,7 +41,7 @@ pub(crate) fn run_of_key(
 }
 
 fn select(connection: &Connection, rest: &str, thread: i64) -> Result<Vec<RunRow>, StoreError> {
-    let sql = format!("SELECT {RUN_COLUMNS} FROM {JOINED} WHERE thread = ?1 {rest} ORDER BY place");
+    let sql = format!("SELECT {RUN_COLUMNS} FROM {JOINED} WHERE thread = ?1 {rest} ORDER BY queue_position");
     let mut statement = connection.prepare_cached(&sql)?;
     let rows = statement.query_map([thread], RunRow::read)?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -60,7 +60,7 @@ pub(crate) fn unfinished_of_thread(connection: &Connection, thread: i64) -> Resu
 /// The run that a thread works on, or whose answer it waits for: the first that has not ended.
 pub(crate) fn active_of_thread(connection: &Connection, thread: i64) -> Result<Option<RunRow>, StoreError> {
     let sql = format!(
-        "SELECT {RUN_COLUMNS} FROM {JOINED} WHERE thread = ?1 AND ended_ms IS NULL ORDER BY place LIMIT 1"
+        "SELECT {RUN_COLUMNS} FROM {JOINED} WHERE thread = ?1 AND ended_ms IS NULL ORDER BY queue_position LIMIT 1"
     );
     Ok(connection.prepare_cached(&sql)?.query_row([thread], RunRow::read).optional()?)
 }
@@ -75,7 +75,7 @@ pub(crate) fn stopping_of(connection: &Connection, run: i64) -> Result<Option<St
 /// Every run that has not ended, and whose it is.
 pub(crate) fn unfinished(connection: &Connection) -> Result<Vec<(Tenant, RunRow)>, StoreError> {
     let sql = format!(
-        "SELECT {RUN_COLUMNS}, tenant FROM {JOINED} WHERE ended_ms IS NULL ORDER BY runs.thread, place"
+        "SELECT {RUN_COLUMNS}, tenant FROM {JOINED} WHERE ended_ms IS NULL ORDER BY runs.thread, queue_position"
     );
     let mut statement = connection.prepare(&sql)?;
     let rows = statement.query_map([], |row| Ok((row.get::<_, String>("tenant")?, RunRow::read(row)?)))?;
@@ -86,6 +86,16 @@ pub(crate) fn unfinished(connection: &Connection) -> Result<Vec<(Tenant, RunRow)
     .collect()
 }
 
+/// Every job that has not ended.
+pub(crate) fn unfinished_jobs(connection: &Connection) -> Result<Vec<UnfinishedJob>, StoreError> {
+    let rows = unfinished(connection)?.into_iter().filter(|(_, row)| row.request.is_some());
+    let jobs = rows.filter_map(|(_, row)| {
+        let scope = serde_json::from_str(&row.scope).map_err(StoreError::damaged);
+        row.into_job().map(|job| Ok(UnfinishedJob { scope: scope?, job }))
+    });
+    jobs.collect()
+}
+
 /// Takes a run into its thread's queue and returns its key. `first` puts it before those that wait.
 pub(crate) fn enqueue(
     connection: &Connection,
@@ -93,34 +103,39 @@ pub(crate) fn enqueue(
     input: Option<&[String]>,
     first: bool,
 ) -> Result<i64, StoreError> {
-    let place = if first {
-        // Just after the one that works, which has the lowest place: those that wait move back by one.
-        let sql = "SELECT min(place) + 1 FROM runs WHERE thread = ?1 AND ended_ms IS NULL";
-        let place: Option<i64> =
+    let queue_position = if first {
+        // Just after the one that works, which has the lowest position: those that wait move back by one.
+        let sql = "SELECT min(queue_position) + 1 FROM runs WHERE thread = ?1 AND ended_ms IS NULL";
+        let position: Option<i64> =
             connection.prepare_cached(sql)?.query_row([run.thread_key], |row| row.get(0))?;
-        let place = place.unwrap_or(1);
-        let sql = "UPDATE runs SET place = place + 1 WHERE thread = ?1 AND place >= ?2 AND ended_ms IS NULL";
-        connection.prepare_cached(sql)?.execute([run.thread_key, place])?;
-        place
+        let position = position.unwrap_or(1);
+        let sql = "UPDATE runs SET queue_position = queue_position + 1
+                   WHERE thread = ?1 AND queue_position >= ?2 AND ended_ms IS NULL";
+        connection.prepare_cached(sql)?.execute([run.thread_key, position])?;
+        position
     } else {
-        let sql = "SELECT coalesce(max(place), 0) + 1 FROM runs WHERE thread = ?1";
+        let sql = "SELECT coalesce(max(queue_position), 0) + 1 FROM runs WHERE thread = ?1";
         connection.prepare_cached(sql)?.query_row([run.thread_key], |row| row.get(0))?
     };
-    let sql = "INSERT INTO runs (id, thread, graph, version, status, place, options, input, idempotency, created_ms,
-               scope, metadata) VALUES (?1, ?2, ?3, ?4, 'queued', ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+    let sql =
+        "INSERT INTO runs (id, thread, graph, version, status, queue_position, options, input, idempotency,
+               created_ms, scope, metadata, stream_modes, request)
+               VALUES (?1, ?2, ?3, ?4, 'queued', ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
     let input = input.map(|messages| format!("[{}]", messages.join(",")));
     let values = params![
         run.id.as_bytes(),
         run.thread_key,
         run.graph,
         run.version,
-        place,
+        queue_position,
         run.options,
         input,
         run.idempotency,
         now_ms(),
         run.scope,
-        run.metadata
+        run.metadata,
+        run.stream_modes,
+        run.request
     ];
     Ok(connection.prepare_cached(sql)?.insert(values)?)
 }
@@ -151,13 +166,21 @@ pub(crate) fn queued_input(connection: &Connection, run: i64) -> Result<Vec<Stri
     Ok(messages.into_iter().map(|message| String::from(Box::<str>::from(message))).collect())
 }
 
-/// The messages that a run starts with, or started with.
-pub(crate) fn input_of(connection: &Connection, run: &RunRow) -> Result<Vec<Message>, StoreError> {
-    if run.status != RunStatus::Queued {
-        return read_messages(connection, run.thread_key, run.history_to, run.input_to);
-    }
-    let written = queued_input(connection, run.key)?;
-    written.iter().map(|message| serde_json::from_str(message).map_err(StoreError::damaged)).collect()
+/// Records what a run answered: the positions of its messages.
+pub(crate) fn set_output(
+    connection: &Connection,
+    run: i64,
+    messages: &std::ops::Range<i64>,
+) -> Result<(), StoreError> {
+    let sql = "UPDATE runs SET output_from = ?2, output_to = ?3 WHERE key = ?1";
+    connection.prepare_cached(sql)?.execute([run, messages.start, messages.end])?;
+    Ok(())
+}
+
+/// Records what came of a job.
+pub(crate) fn set_result(connection: &Connection, run: i64, result: &str) -> Result<(), StoreError> {
+    connection.prepare_cached("UPDATE runs SET result = ?2 WHERE key = ?1")?.execute(params![run, result])?;
+    Ok(())
 }
 
 /// Notes how a run is to end, for whoever takes it up if this process does not.
@@ -177,7 +200,7 @@ pub(crate) fn set_waiting(
     version: &str,
 ) -> Result<(), StoreError> {
     let sql =
-        "UPDATE runs SET status = 'waiting', asked_step = ?2, question = ?3, answer = NULL, version = ?4
+        "UPDATE runs SET status = 'waiting', interrupted_step = ?2, interrupt = ?3, resume_value = NULL, version = ?4
                WHERE key = ?1";
     connection.prepare_cached(sql)?.execute(params![run, step, question, version])?;
     Ok(())
@@ -190,8 +213,8 @@ pub(crate) fn set_answer(
     step: u32,
     answer: &str,
 ) -> Result<bool, StoreError> {
-    let sql = "UPDATE runs SET status = 'running', answer = ?3, question = NULL
-               WHERE key = ?1 AND asked_step = ?2 AND status = 'waiting'";
+    let sql = "UPDATE runs SET status = 'running', resume_value = ?3, interrupt = NULL
+               WHERE key = ?1 AND interrupted_step = ?2 AND status = 'waiting'";
     Ok(connection.prepare_cached(sql)?.execute(params![run, step, answer])? == 1)
 }
 
@@ -202,7 +225,7 @@ pub(crate) fn end_run(
     status: RunStatus,
     error: Option<&str>,
 ) -> Result<(), StoreError> {
-    let sql = "UPDATE runs SET status = ?2, error = ?3, ended_ms = ?4, question = NULL, answer = NULL
+    let sql = "UPDATE runs SET status = ?2, error = ?3, ended_ms = ?4, interrupt = NULL, resume_value = NULL
                WHERE key = ?1";
     connection.prepare_cached(sql)?.execute(params![run, status.as_str(), error, now_ms()])?;
     Ok(())
@@ -235,6 +258,8 @@ pub(crate) fn fork(
         metadata: &of.metadata,
         scope: &encode(scope)?,
         idempotency: None,
+        stream_modes: &of.stream_modes,
+        request: None,
     };
     let key = enqueue(connection, &new, None, false)?;
     let sql = "UPDATE runs SET status = 'running', history_from = ?2, history_to = ?3, input_to = ?4
@@ -254,7 +279,18 @@ pub(crate) fn add_ended(
 ) -> Result<(), StoreError> {
     let seen = encode(scope)?;
     let (graph, version, options, metadata) = ("", "", "{}", "{}");
-    let new = NewRun { id, thread_key, graph, version, options, metadata, scope: &seen, idempotency: None };
+    let new = NewRun {
+        id,
+        thread_key,
+        graph,
+        version,
+        options,
+        metadata,
+        scope: &seen,
+        idempotency: None,
+        stream_modes: "[]",
+        request: None,
+    };
     let key = enqueue(connection, &new, None, false)?;
     let sql = "UPDATE runs SET history_from = ?2, history_to = ?2, input_to = ?3 WHERE key = ?1";
     connection.prepare_cached(sql)?.execute([key, messages.start, messages.end])?;
@@ -278,8 +314,7 @@ pub(crate) fn delete_run(connection: &Connection, run: i64) -> Result<(), StoreE
 /// Begins a run again: its steps are forgotten, and it is noted with the graph as it is now.
 pub(crate) fn restart_run(connection: &Connection, run: i64, version: &str) -> Result<(), StoreError> {
     forget_steps(connection, run)?;
-    let sql =
-        "UPDATE runs SET version = ?2, asked_step = NULL, question = NULL, answer = NULL WHERE key = ?1";
+    let sql = "UPDATE runs SET version = ?2, interrupted_step = NULL, interrupt = NULL, resume_value = NULL WHERE key = ?1";
     connection.prepare_cached(sql)?.execute(params![run, version])?;
     Ok(())
 }

@@ -4,7 +4,7 @@ use ibid_core::Tenant;
 use ibid_core::model::Day;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::file::StoreError;
+use super::error::StoreError;
 
 /// How many days are kept, for whoever wants to look back.
 const KEPT_DAYS: u64 = 400;

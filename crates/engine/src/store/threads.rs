@@ -3,9 +3,9 @@
 use ibid_core::{Message, RunId, Scope, ThreadId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::file::StoreError;
+use super::error::StoreError;
 use super::rows::{encode, now_ms, object, time};
-use crate::nouns::{MessageWindow, Said, Thread, ThreadStatus};
+use crate::types::{MessageWindow, Thread, ThreadMessage, ThreadStatus};
 
 /// How much of the first message becomes the title.
 const TITLE_LETTERS: usize = 80;
@@ -21,9 +21,9 @@ pub(super) const COLUMNS: &str = "key, id, title, messages, created_ms, updated_
 /// What a thread is doing: told by the run that it works on, else by its last one.
 pub(super) const STATUS: &str = "coalesce(
     (SELECT CASE runs.status WHEN 'waiting' THEN 'waiting' ELSE 'busy' END FROM runs
-     WHERE runs.thread = threads.key AND ended_ms IS NULL ORDER BY place LIMIT 1),
+     WHERE runs.thread = threads.key AND ended_ms IS NULL ORDER BY queue_position LIMIT 1),
     (SELECT CASE runs.status WHEN 'failed' THEN 'failed' ELSE 'idle' END FROM runs
-     WHERE runs.thread = threads.key ORDER BY place DESC LIMIT 1),
+     WHERE runs.thread = threads.key ORDER BY queue_position DESC LIMIT 1),
     'idle')";
 
 pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<ThreadRow> {
@@ -108,7 +108,7 @@ pub(crate) fn read_window(
     connection: &Connection,
     thread: i64,
     window: MessageWindow,
-) -> Result<Vec<Said>, StoreError> {
+) -> Result<Vec<ThreadMessage>, StoreError> {
     let before = window.before.map_or(i64::MAX, u64::cast_signed);
     let mut found = query_messages(connection, WINDOW_SQL, [thread, before, limit(window.limit)])?;
     found.reverse();
@@ -128,7 +128,11 @@ pub(crate) fn read_messages(
     Ok(found.into_iter().map(|said| said.message).collect())
 }
 
-fn query_messages(connection: &Connection, sql: &str, values: [i64; 3]) -> Result<Vec<Said>, StoreError> {
+fn query_messages(
+    connection: &Connection,
+    sql: &str,
+    values: [i64; 3],
+) -> Result<Vec<ThreadMessage>, StoreError> {
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query(values)?;
     let mut found = Vec::new();
@@ -136,7 +140,7 @@ fn query_messages(connection: &Connection, sql: &str, values: [i64; 3]) -> Resul
         let body = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
         let message = serde_json::from_str(body).map_err(StoreError::damaged)?;
         let run: Option<[u8; 16]> = row.get(2)?;
-        found.push(Said { position: row.get(0)?, run: run.map(RunId::from_bytes), message });
+        found.push(ThreadMessage { position: row.get(0)?, run: run.map(RunId::from_bytes), message });
     }
     Ok(found)
 }

@@ -10,9 +10,10 @@ use std::time::Instant;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::file::{StoreError, give_room_back};
-use super::log::RunLog;
-use super::pace::Pace;
+use super::error::StoreError;
+use super::file::reclaim_space;
+use super::latency::LatencyEwma;
+use super::log::{RunCommit, RunLog};
 
 /// The most that shares one commit.
 const LARGEST_BATCH: usize = 512;
@@ -22,15 +23,15 @@ const LARGEST_BATCH: usize = 512;
 pub(crate) struct Batch {
     /// The run that the work belongs to; its pending events go along. If it has been deleted, the work
     /// is refused.
-    pub(crate) run: Option<Arc<RunLog>>,
+    run: Option<Arc<RunLog>>,
     /// Other runs whose pending events go along.
     pub(crate) others: Vec<Arc<RunLog>>,
 }
 
 impl Batch {
-    /// Work that belongs to one run.
-    pub(crate) fn of(run: &Arc<RunLog>) -> Self {
-        Self { run: Some(run.clone()), ..Self::default() }
+    /// The pending events of some runs.
+    pub(crate) fn events_of(others: Vec<Arc<RunLog>>) -> Self {
+        Self { others, ..Self::default() }
     }
 
     fn logs(&self) -> impl Iterator<Item = &Arc<RunLog>> {
@@ -50,13 +51,13 @@ struct WritingFile {
     /// How many orders wait for the writer's thread.
     waiting: AtomicUsize,
     /// How long a commit usually takes.
-    pace: Pace,
+    latency: LatencyEwma,
 }
 
 /// What the writer's thread is asked to do.
 enum Order {
     Write(Box<dyn Job>),
-    Tidy(oneshot::Sender<Result<bool, StoreError>>),
+    ReclaimSpace(oneshot::Sender<Result<bool, StoreError>>),
 }
 
 impl Writer {
@@ -66,7 +67,7 @@ impl Writer {
         let file = Arc::new(WritingFile {
             connection: Mutex::new(connection),
             waiting: AtomicUsize::new(0),
-            pace: Pace::default(),
+            latency: LatencyEwma::default(),
         });
         let own = file.clone();
         let name = std::thread::Builder::new().name("ibid-writer".to_owned());
@@ -84,12 +85,52 @@ impl Writer {
         self.write_then(batch, work, |done| done).await
     }
 
+    /// Writes for a run, whose events go along; the work says with which ones the commit ends.
+    pub(crate) async fn write_run<T, F>(&self, run: &Arc<RunLog>, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&Connection) -> Result<RunCommit<T>, StoreError> + Send + 'static,
+    {
+        self.write_run_then(run, work, |done| done).await
+    }
+
     /// Writes, and does `then` as soon as it is safe, also if the caller has gone away meanwhile.
-    pub(crate) async fn write_then<T, R, F, G>(&self, batch: Batch, work: F, then: G) -> Result<R, StoreError>
+    pub(crate) async fn write_then<T, R, F, G>(
+        &self,
+        batch: Batch,
+        mut work: F,
+        then: G,
+    ) -> Result<R, StoreError>
     where
         T: Send + 'static,
         R: Send + 'static,
         F: FnMut(&Connection) -> Result<T, StoreError> + Send + 'static,
+        G: FnOnce(T) -> R + Send + 'static,
+    {
+        self.perform(batch, move |connection: &Connection| work(connection).map(RunCommit::quiet), then).await
+    }
+
+    /// As [`write_run`](Self::write_run), and does `then` as soon as it is safe.
+    pub(crate) async fn write_run_then<T, R, F, G>(
+        &self,
+        run: &Arc<RunLog>,
+        work: F,
+        then: G,
+    ) -> Result<R, StoreError>
+    where
+        T: Send + 'static,
+        R: Send + 'static,
+        F: FnMut(&Connection) -> Result<RunCommit<T>, StoreError> + Send + 'static,
+        G: FnOnce(T) -> R + Send + 'static,
+    {
+        self.perform(Batch { run: Some(run.clone()), ..Batch::default() }, work, then).await
+    }
+
+    async fn perform<T, R, F, G>(&self, batch: Batch, work: F, then: G) -> Result<R, StoreError>
+    where
+        T: Send + 'static,
+        R: Send + 'static,
+        F: FnMut(&Connection) -> Result<RunCommit<T>, StoreError> + Send + 'static,
         G: FnOnce(T) -> R + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
@@ -104,17 +145,17 @@ impl Writer {
     }
 
     /// Gives some of the room of what was deleted back to the disk; true if there is more.
-    pub(crate) async fn tidy(&self) -> Result<bool, StoreError> {
+    pub(crate) async fn reclaim_space(&self) -> Result<bool, StoreError> {
         let (reply, answer) = oneshot::channel();
         self.file.waiting.fetch_add(1, Ordering::Relaxed);
-        self.orders.send(Order::Tidy(reply)).map_err(|_| StoreError::Closed)?;
+        self.orders.send(Order::ReclaimSpace(reply)).map_err(|_| StoreError::Closed)?;
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
 }
 
 trait Job: Send {
     fn perform(&mut self, connection: &Connection) -> Result<(), StoreError>;
-    fn withdraw(&self);
+    fn rollback(&self);
     fn committed(self: Box<Self>);
     fn failed(self: Box<Self>, error: StoreError);
 }
@@ -131,23 +172,27 @@ impl<T, R, F, G> Job for Call<T, R, F, G>
 where
     T: Send,
     R: Send,
-    F: FnMut(&Connection) -> Result<T, StoreError> + Send,
+    F: FnMut(&Connection) -> Result<RunCommit<T>, StoreError> + Send,
     G: FnOnce(T) -> R + Send,
 {
     fn perform(&mut self, connection: &Connection) -> Result<(), StoreError> {
         if self.batch.run.as_ref().is_some_and(|run| run.is_discarded()) {
             return Err(StoreError::Gone);
         }
-        self.done = Some((self.work)(connection)?);
-        self.batch.logs().try_for_each(|log| log.write(connection))
+        let RunCommit { value, events, record } = (self.work)(connection)?;
+        self.done = Some(value);
+        if let Some(run) = &self.batch.run {
+            run.write(connection, events, record.as_ref())?;
+        }
+        self.batch.others.iter().try_for_each(|log| log.write(connection, Vec::new(), None))
     }
 
-    fn withdraw(&self) {
-        self.batch.logs().for_each(|log| log.withdraw());
+    fn rollback(&self) {
+        self.batch.logs().for_each(|log| log.rollback());
     }
 
     fn committed(self: Box<Self>) {
-        self.batch.logs().for_each(|log| log.publish());
+        self.batch.logs().for_each(|log| log.commit());
         if let Some(done) = self.done {
             // The caller may be gone; the work is done all the same.
             let _ = self.reply.send(Ok((self.then)(done)));
@@ -162,7 +207,7 @@ where
 impl WritingFile {
     /// The connection, if nobody writes or waits to write, and commits are quick.
     fn free_and_quick(&self) -> Option<MutexGuard<'_, Connection>> {
-        if !self.pace.is_quick() || self.waiting.load(Ordering::Relaxed) > 0 {
+        if !self.latency.is_quick() || self.waiting.load(Ordering::Relaxed) > 0 {
             return None;
         }
         self.connection.try_lock().ok()
@@ -179,7 +224,7 @@ impl WritingFile {
                 self.waiting.fetch_sub(1, Ordering::Relaxed);
                 match order {
                     Order::Write(job) => jobs.push(job),
-                    Order::Tidy(reply) => tidying = Some(reply),
+                    Order::ReclaimSpace(reply) => tidying = Some(reply),
                 }
                 if tidying.is_none() && jobs.len() < LARGEST_BATCH {
                     next = orders.try_recv().ok();
@@ -187,7 +232,7 @@ impl WritingFile {
             }
             self.commit_together_or_alone(&connection, &mut jobs);
             if let Some(reply) = tidying {
-                let _ = reply.send(give_room_back(&connection));
+                let _ = reply.send(reclaim_space(&connection));
             }
         }
     }
@@ -196,14 +241,14 @@ impl WritingFile {
         let (began, changes) = (Instant::now(), connection.total_changes());
         let outcome = commit(connection, jobs);
         if connection.total_changes() > changes {
-            self.pace.note(began);
+            self.latency.note(began);
         }
         if outcome.is_ok() {
             jobs.drain(..).for_each(Job::committed);
             return;
         }
         // One of them failed and took the commit with it: each gets a commit of its own.
-        jobs.iter().for_each(|job| job.withdraw());
+        jobs.iter().for_each(|job| job.rollback());
         for job in jobs.drain(..) {
             let mut alone = [job];
             let outcome = commit(connection, &mut alone);
@@ -211,7 +256,7 @@ impl WritingFile {
             match outcome {
                 Ok(()) => job.committed(),
                 Err(error) => {
-                    job.withdraw();
+                    job.rollback();
                     job.failed(error);
                 }
             }

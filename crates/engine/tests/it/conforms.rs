@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use ibid_engine::{Assistants, Engine, LocalEngine, LocalSettings, conformance};
+use ibid_engine::{Engine, Graphs, LocalEngine, LocalSettings, conformance};
 
 struct Local {
     folder: tempfile::TempDir,
@@ -17,7 +17,7 @@ fn address(engine: &Arc<dyn Engine>) -> usize {
 
 #[async_trait]
 impl conformance::Subject for Local {
-    async fn open(&self, store: &str, assistants: Assistants) -> Arc<dyn Engine> {
+    async fn open(&self, store: &str, assistants: Graphs) -> Arc<dyn Engine> {
         let path = self.folder.path().join(store).join("engine.db");
         let engine = LocalEngine::open(&path, assistants, LocalSettings::default()).await.unwrap();
         let shared: Arc<dyn Engine> = Arc::new(engine.clone());
@@ -31,8 +31,7 @@ impl conformance::Subject for Local {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_local_engine_conforms() {
-    let local = Local { folder: tempfile::tempdir().unwrap(), open: Mutex::default() };
-    conformance::check(&local).await;
-}
+ibid_engine::engine_conformance_tests!(Local {
+    folder: tempfile::tempdir().unwrap(),
+    open: Mutex::default(),
+});

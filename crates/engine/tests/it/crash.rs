@@ -11,10 +11,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use ibid_core::{Message, RunId, Scope, Tenant, ThreadId, TurnInput};
-use ibid_engine::{
-    Assistant, Assistants, Engine, LocalEngine, LocalSettings, MessageWindow, RunStatus, Turn,
-};
-use ibid_graph::{Context, END, Graph, Kind, NodeError, START, State};
+use ibid_engine::{Engine, GraphEntry, Graphs, LocalEngine, LocalSettings, MessageWindow, RunStatus, Turn};
+use ibid_graph::{Context, END, EventKind, Graph, NodeError, START, State};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
@@ -34,14 +32,14 @@ struct Six {
 struct Done(String);
 
 impl State for Six {
-    type Change = Done;
+    type Update = Done;
     fn apply(&mut self, change: Done) {
         self.done.push(change.0);
     }
 }
 
 /// Six nodes in a row, each noting in `performed` that it began.
-fn assistants(performed: &Arc<File>) -> Assistants {
+fn graphs(performed: &Arc<File>) -> Graphs {
     let mut builder = Graph::<Six>::builder("six");
     for (position, name) in NODES.into_iter().enumerate() {
         let performed = performed.clone();
@@ -52,13 +50,13 @@ fn assistants(performed: &Arc<File>) -> Assistants {
         let before = if position == 0 { START } else { NODES[position - 1] };
         builder = builder.node(name, work).edge(before, name);
     }
-    let program = builder.edge("six", END).build().unwrap().program(
+    let program = builder.edge("six", END).build().unwrap().compile(
         |input: TurnInput| {
             Ok(Six { run: input.run, heard: input.messages[0].text.clone(), done: Vec::new() })
         },
         |six: &Six| vec![Message::assistant(format!("{}: {}", six.heard, six.done.join(" ")))],
     );
-    [("six".to_owned(), Assistant { program, history: 4 })].into_iter().collect()
+    [("six".to_owned(), GraphEntry::turn(program).with_history(4))].into_iter().collect()
 }
 
 async fn work(performed: &File, state: &Six, context: &Context) -> Result<Done, NodeError> {
@@ -93,8 +91,8 @@ fn scope() -> Scope {
 }
 
 async fn open(folder: &Path) -> LocalEngine {
-    let assistants = assistants(&append(folder, "performed"));
-    LocalEngine::open(&folder.join("engine.db"), assistants, LocalSettings::default()).await.unwrap()
+    let graphs = graphs(&append(folder, "performed"));
+    LocalEngine::open(&folder.join("engine.db"), graphs, LocalSettings::default()).await.unwrap()
 }
 
 /// The process that is killed: it takes up what was left, and submits turn after turn to each thread.
@@ -216,17 +214,17 @@ async fn check_events(engine: &LocalEngine, run: RunId) {
     let events: Vec<_> = engine.events(&scope(), run, 0).await.unwrap().map(Result::unwrap).collect().await;
     let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
     assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>(), "the stream has a gap");
-    let ended = events.iter().filter(|event| matches!(event.what.kind, Kind::Ended { .. })).count();
+    let ended = events.iter().filter(|event| matches!(event.what.kind, EventKind::RunEnded { .. })).count();
     assert_eq!(ended, 1, "a turn must end exactly once");
     let finished: Vec<(u32, u32)> = events
         .iter()
-        .filter(|event| matches!(event.what.kind, Kind::Finished { .. }))
+        .filter(|event| matches!(event.what.kind, EventKind::StepFinished { .. }))
         .map(|event| (event.what.step, event.what.attempt))
         .collect();
     assert_eq!(finished.iter().map(|(step, _)| *step).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
     let mut last: HashMap<u32, u32> = HashMap::new();
     for event in &events {
-        if let Kind::Started { .. } = event.what.kind {
+        if let EventKind::StepStarted { .. } = event.what.kind {
             let attempt = last.insert(event.what.step, event.what.attempt);
             assert!(attempt.is_none_or(|before| before < event.what.attempt), "an attempt was told twice");
         }

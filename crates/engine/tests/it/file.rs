@@ -7,8 +7,8 @@ use futures_util::StreamExt;
 use ibid_core::model::{Day, Spending};
 use ibid_core::{Message, RunId, Scope, Tenant, ThreadId, TurnInput};
 use ibid_engine::{
-    Assistant, Assistants, Engine, EngineFile, Error, Lifetime, LocalEngine, LocalSettings, MessageWindow,
-    StoreError, ThreadPage, Turn,
+    Engine, EngineFile, Error, GraphEntry, Graphs, Lifetime, LocalEngine, LocalSettings, MessageWindow,
+    ThreadPage, Turn,
 };
 use ibid_graph::{END, Graph, START, State};
 
@@ -16,14 +16,14 @@ use ibid_graph::{END, Graph, START, State};
 struct Bulk(String);
 
 impl State for Bulk {
-    type Change = String;
+    type Update = String;
     fn apply(&mut self, change: String) {
         self.0 = change;
     }
 }
 
 /// One node whose change is 100 KB.
-fn bulky() -> Assistants {
+fn bulky() -> Graphs {
     let graph = Graph::<Bulk>::builder("bulky")
         .node("fetch", async |_, _| Ok("x".repeat(100_000)))
         .edge(START, "fetch")
@@ -31,8 +31,8 @@ fn bulky() -> Assistants {
         .build()
         .unwrap();
     let program =
-        graph.program(|_: TurnInput| Ok(Bulk(String::new())), |_: &Bulk| vec![Message::assistant("done")]);
-    [("bulky".to_owned(), Assistant::new(program))].into_iter().collect()
+        graph.compile(|_: TurnInput| Ok(Bulk(String::new())), |_: &Bulk| vec![Message::assistant("done")]);
+    [("bulky".to_owned(), GraphEntry::turn(program))].into_iter().collect()
 }
 
 async fn open(path: &Path) -> Result<LocalEngine, Error> {
@@ -61,9 +61,9 @@ async fn a_second_engine_on_the_same_file_is_refused() {
     let first = open(&path).await.unwrap();
     assert!(EngineFile::at(&path).inspect().unwrap().in_use);
     let deleted = EngineFile::at(&path).delete_thread(&scope(), ThreadId::new()).err();
-    assert!(matches!(deleted, Some(Error::Store(StoreError::Locked { .. }))), "got {deleted:?}");
+    assert!(matches!(deleted, Some(Error::InUse { .. })), "got {deleted:?}");
     let second = open(&path).await.err();
-    assert!(matches!(second, Some(Error::Store(StoreError::Locked { .. }))), "got {second:?}");
+    assert!(matches!(second, Some(Error::InUse { .. })), "got {second:?}");
     first.close().await;
     open(&path).await.unwrap().close().await;
 }
@@ -74,12 +74,12 @@ async fn files_of_others_and_of_the_future_are_refused_untouched() {
     let (foreign, newer) = (folder.path().join("foreign.db"), folder.path().join("newer.db"));
     rusqlite::Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE theirs (x)").unwrap();
     let refused = open(&foreign).await.err();
-    assert!(matches!(refused, Some(Error::Store(StoreError::Foreign { .. }))), "got {refused:?}");
+    assert!(refused.is_some_and(|error| error.to_string().contains("a database of another program")));
 
     open(&newer).await.unwrap().close().await;
     rusqlite::Connection::open(&newer).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let refused = open(&newer).await.err();
-    assert!(matches!(refused, Some(Error::Store(StoreError::TooNew { found: 99, .. }))), "got {refused:?}");
+    assert!(refused.is_some_and(|error| error.to_string().contains("has schema version 99")));
 }
 
 #[tokio::test]
@@ -131,8 +131,8 @@ async fn a_turn_whose_assistant_is_gone_fails_and_says_so() {
         .edge("wait", END)
         .build()
         .unwrap();
-    let program = slow.program(|_: TurnInput| Ok(Bulk(String::new())), |_: &Bulk| Vec::new());
-    let assistants = [("slow".to_owned(), Assistant::new(program))].into_iter().collect();
+    let program = slow.compile(|_: TurnInput| Ok(Bulk(String::new())), |_: &Bulk| Vec::new());
+    let assistants = [("slow".to_owned(), GraphEntry::turn(program))].into_iter().collect();
     let engine = LocalEngine::open(&path, assistants, LocalSettings::default()).await.unwrap();
     let turn = Turn::new(ThreadId::new(), "slow", Message::user("go"));
     let run = engine.submit(&scope(), turn).await.unwrap().run;
@@ -169,10 +169,10 @@ async fn what_tenants_have_used_outlives_the_engine() {
 async fn a_temporary_thread_does_not_outlive_its_use() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("engine.db");
-    let engine = LocalEngine::open(&path, Assistants::default(), LocalSettings::default()).await.unwrap();
+    let engine = LocalEngine::open(&path, Graphs::default(), LocalSettings::default()).await.unwrap();
     let [kept, dropped] = [ThreadId::new(), ThreadId::new()];
-    engine.begin_thread(&scope(), kept, serde_json::Map::new(), Lifetime::Kept).await.unwrap();
-    engine.begin_thread(&scope(), dropped, serde_json::Map::new(), Lifetime::Temporary).await.unwrap();
+    engine.create_thread(&scope(), kept, serde_json::Map::new(), Lifetime::Kept).await.unwrap();
+    engine.create_thread(&scope(), dropped, serde_json::Map::new(), Lifetime::Temporary).await.unwrap();
     let listed = engine.threads(&scope(), ThreadPage::first(9)).await.unwrap();
     assert_eq!(listed.iter().map(|thread| thread.id).collect::<Vec<_>>(), [kept]);
     engine.drop_temporary_older_than(Duration::from_secs(60)).await.unwrap();

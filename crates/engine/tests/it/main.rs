@@ -5,4 +5,4 @@
 mod conforms;
 mod crash;
 mod file;
-mod told;
+mod pending_events;

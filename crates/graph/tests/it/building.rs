@@ -8,7 +8,7 @@ use ibid_graph::{Context, END, Graph, GraphBuilder, NodeError, START, State};
 struct Nothing;
 
 impl State for Nothing {
-    type Change = ();
+    type Update = ();
     fn apply(&mut self, (): ()) {}
 }
 
@@ -123,7 +123,7 @@ fn settings_of_unknown_nodes_are_refused() {
         graph(&["a"]).edge(START, "a").edge("a", END).time_limit("b", limit),
         "a time limit names `b`, which is not a node",
     );
-    let asking = Graph::<Nothing>::builder("test").ask("a", |_| "?", |_, (): ()| ());
+    let asking = Graph::<Nothing>::builder("test").interrupt("a", |_| "?", |_, (): ()| ());
     refused(
         asking.edge(START, "a").edge("a", END).time_limit("a", limit),
         "`a` has a time limit, but it does no work itself",

@@ -6,7 +6,7 @@ use ibid_graph::{END, Graph, START, State};
 struct Nothing;
 
 impl State for Nothing {
-    type Change = ();
+    type Update = ();
     fn apply(&mut self, (): ()) {}
 }
 
@@ -22,7 +22,7 @@ fn a_graph_draws_itself_with_branches_bounds_questions_and_inner_graphs() {
         .graph("search", &inner, |_| Nothing, |_| ())
         .node("grade", async |_, _| Ok(()))
         .node("re-write \"it\"", async |_, _| Ok(()))
-        .ask("approve", |_| "go on?", |_, (): ()| ())
+        .interrupt("approve", |_| "go on?", |_, (): ()| ())
         .edge(START, "search")
         .edge("search", "grade")
         .branch("grade", |_| "approve", ["approve", "re-write \"it\""])

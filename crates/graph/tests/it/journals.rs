@@ -19,7 +19,4 @@ impl conformance::Journals for InMemory {
     }
 }
 
-#[tokio::test]
-async fn the_in_memory_journal_conforms() {
-    conformance::check(&InMemory(MemoryJournals::default())).await;
-}
+ibid_graph::journal_conformance_tests!(InMemory(MemoryJournals::default()));

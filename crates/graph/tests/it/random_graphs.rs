@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use ibid_graph::{Context, END, Ending, Graph, Host, MemoryJournals, NodeError, START, State, run};
+use ibid_graph::{Context, END, Ending, Graph, MemoryJournals, NodeError, RunHost, START, State, run};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -22,18 +22,18 @@ struct Stepped {
 }
 
 impl State for Trail {
-    type Change = Stepped;
+    type Update = Stepped;
 
-    fn apply(&mut self, change: Stepped) {
-        self.value = self.value.wrapping_mul(change.factor).wrapping_add(self.way.len() as u64 + 1);
-        self.way.push(change.node);
+    fn apply(&mut self, update: Stepped) {
+        self.value = self.value.wrapping_mul(update.factor).wrapping_add(self.way.len() as u64 + 1);
+        self.way.push(update.node);
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Role {
     Work,
-    Ask,
+    Interrupt,
     Inner,
 }
 
@@ -48,7 +48,7 @@ struct Plan {
 }
 
 fn plans() -> impl Strategy<Value = Vec<Plan>> {
-    let role = prop_oneof![6 => Just(Role::Work), 1 => Just(Role::Ask), 1 => Just(Role::Inner)];
+    let role = prop_oneof![6 => Just(Role::Work), 1 => Just(Role::Interrupt), 1 => Just(Role::Inner)];
     let plan = (role, 1u64..1000, proptest::option::of(0usize..8), proptest::option::of(0usize..8), 1u32..4);
     let plan =
         plan.prop_map(|(role, factor, further, back, bound)| Plan { role, factor, further, back, bound });
@@ -87,7 +87,7 @@ fn graph(plans: &[Plan], seen: &Seen) -> Graph<Trail> {
         let factor = plan.factor;
         builder = match plan.role {
             Role::Work => builder.node(NAMES[index], worker(factor, seen.clone())),
-            Role::Ask => builder.ask(
+            Role::Interrupt => builder.interrupt(
                 NAMES[index],
                 |state: &Trail| state.value,
                 move |_, answer: u64| Stepped { node: "asked".to_owned(), factor: answer + factor },
@@ -119,12 +119,12 @@ fn graph(plans: &[Plan], seen: &Seen) -> Graph<Trail> {
 
 /// Runs to the end, answering every question as it comes, and returns the last state.
 async fn finish(graph: &Graph<Trail>, journals: &MemoryJournals, name: &str) -> Trail {
-    let program = graph.program(|()| Ok(Trail { value: 7, way: Vec::new() }), Trail::clone);
+    let program = graph.compile(|()| Ok(Trail { value: 7, way: Vec::new() }), Trail::clone);
     loop {
-        let mut course = program.start(()).unwrap();
-        match run(&mut *course, &mut journals.open(name), &Host::default()).await.unwrap() {
-            Ending::Finished => return course.output(),
-            Ending::Asked { step, question } => journals.answer(name, step.number, question),
+        let mut cursor = program.start(()).unwrap();
+        match run(&mut *cursor, &mut journals.open(name), &RunHost::default()).await.unwrap() {
+            Ending::Finished => return cursor.output(),
+            Ending::Interrupted { step, question } => journals.answer(name, step.number, question),
             Ending::Stopped => panic!("nobody stopped it"),
         }
     }
@@ -151,7 +151,7 @@ proptest! {
                 assert_eq!(again, end, "the end differs");
                 assert_eq!(journals.records(&resumed), records, "the way differs");
                 assert!(performed.ends_with(&rest), "{rest:?} is not the rest of {performed:?}");
-                let asked = records[stop..].iter().filter(|record| record.change.contains("\"asked\"")).count();
+                let asked = records[stop..].iter().filter(|record| record.update.contains("\"asked\"")).count();
                 assert_eq!(rest.len() + asked, records.len() - stop, "a finished step ran again");
             }
         });

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ibid_graph::{
-    Context, END, Ending, EventSink, Graph, Host, Kind, MemoryJournals, Next, NodeError, Record, RetryPolicy,
-    Retryable, RunError, START, State, StepEvent, Terminal, WalkError, run,
+    Context, END, Ending, EventKind, EventSink, Graph, MemoryJournals, Next, NodeError, Record, RetryPolicy,
+    Retryable, RunError, RunHost, START, State, StepEvent, Terminal, WalkError, run,
 };
 use serde_json::json;
 
@@ -14,9 +14,9 @@ use serde_json::json;
 struct Log(Vec<String>);
 
 impl State for Log {
-    type Change = String;
-    fn apply(&mut self, change: String) {
-        self.0.push(change);
+    type Update = String;
+    fn apply(&mut self, update: String) {
+        self.0.push(update);
     }
 }
 
@@ -57,17 +57,17 @@ async fn a_retryable_failure_is_tried_again_and_told() {
         RetryPolicy::times(5),
     );
     let sink = Arc::new(Collected::default());
-    let program = graph.program(|()| Ok(Log::default()), Log::clone);
-    let mut course = program.start(()).unwrap();
+    let program = graph.compile(|()| Ok(Log::default()), Log::clone);
+    let mut cursor = program.start(()).unwrap();
     let journals = MemoryJournals::default();
-    let ending = run(&mut *course, &mut journals.open("r"), &Host::new(sink.clone())).await.unwrap();
+    let ending = run(&mut *cursor, &mut journals.open("r"), &RunHost::new(sink.clone())).await.unwrap();
     assert_eq!(ending, Ending::Finished);
     assert_eq!(tries.load(Ordering::Relaxed), 3);
     let retries: Vec<_> = sink.0.lock().unwrap().iter().filter_map(after).collect();
     assert_eq!(retries, [200, 400]);
 
     fn after(event: &StepEvent) -> Option<u64> {
-        if let Kind::Retrying { after_ms, .. } = event.kind { Some(after_ms) } else { None }
+        if let EventKind::StepRetrying { after_ms, .. } = event.kind { Some(after_ms) } else { None }
     }
 }
 
@@ -96,18 +96,18 @@ async fn a_node_that_panics_fails_its_run_only() {
 #[tokio::test(start_paused = true)]
 async fn a_node_that_ignores_the_stop_is_dropped_after_the_grace() {
     let deaf = single(async |_, _| std::future::pending().await, RetryPolicy::NEVER);
-    let program = deaf.program(|()| Ok(Log::default()), Log::clone);
-    let mut course = program.start(()).unwrap();
-    let host = Host::default();
+    let program = deaf.compile(|()| Ok(Log::default()), Log::clone);
+    let mut cursor = program.start(()).unwrap();
+    let host = RunHost::default();
     let began = tokio::time::Instant::now();
     let stop = async {
         tokio::time::sleep(Duration::from_secs(1)).await;
         host.cancel.cancel();
     };
     let mut journal = MemoryJournals::default().open("r");
-    let ((), ending) = tokio::join!(stop, run(&mut *course, &mut journal, &host));
+    let ((), ending) = tokio::join!(stop, run(&mut *cursor, &mut journal, &host));
     assert_eq!(ending.unwrap(), Ending::Stopped);
-    assert_eq!(began.elapsed(), Duration::from_secs(1) + Host::GRACE);
+    assert_eq!(began.elapsed(), Duration::from_secs(1) + RunHost::GRACE);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_route_that_leaves_the_graph_is_named() {
         .build()
         .unwrap();
     let mut walk = graph.walk(Log::default()).unwrap();
-    let record = Record { step: 1, node: "a".into(), change: "\"x\"".into() };
+    let record = Record { step: 1, node: "a".into(), update: "\"x\"".into() };
     let error = walk.replay(&record).unwrap_err();
     assert_eq!(error.to_string(), "the route after `a` named `nowhere`, which is not one of its targets");
 }
@@ -127,19 +127,23 @@ fn a_route_that_leaves_the_graph_is_named() {
 #[test]
 fn records_that_do_not_fit_are_named() {
     let graph = single(async |_, _| Ok(String::new()), RetryPolicy::NEVER);
-    let refused = |node: &str, change: &str| {
+    let refused = |node: &str, update: &str| {
         let mut walk = graph.walk(Log::default()).unwrap();
-        walk.replay(&Record { step: 1, node: node.into(), change: change.into() }).unwrap_err()
+        walk.replay(&Record { step: 1, node: node.into(), update: update.into() }).unwrap_err()
     };
     assert!(matches!(refused("other", "\"x\""), WalkError::OtherNode { .. }));
-    assert!(matches!(refused("work", "{}"), WalkError::Change { .. }));
+    assert!(matches!(refused("work", "{}"), WalkError::Update { .. }));
 }
 
 /// `outer` holds `inner` as a node, which takes two rounds and a question of its own.
 fn nested() -> Graph<Log> {
     let inner = Graph::<Log>::builder("inner")
         .node("turn", async |state: Arc<Log>, _| Ok(format!("turn {}", state.0.len())))
-        .ask("enough", |state: &Log| json!(state.0.len()), |_, answer: bool| format!("enough: {answer}"))
+        .interrupt(
+            "enough",
+            |state: &Log| json!(state.0.len()),
+            |_, answer: bool| format!("enough: {answer}"),
+        )
         .edge(START, "turn")
         .branch("turn", |state: &Log| if state.0.len() < 2 { "turn" } else { "enough" }, ["turn", "enough"])
         .at_most("turn", 5, END)
@@ -161,17 +165,17 @@ fn nested() -> Graph<Log> {
 #[tokio::test]
 async fn the_steps_of_an_inner_graph_are_steps_of_the_run() {
     let (graph, journals) = (nested(), MemoryJournals::default());
-    let program = graph.program(|()| Ok(Log::default()), Log::clone);
-    let mut course = program.start(()).unwrap();
-    let ending = run(&mut *course, &mut journals.open("r"), &Host::default()).await.unwrap();
-    let Ending::Asked { step, question } = ending else { panic!("it must ask") };
+    let program = graph.compile(|()| Ok(Log::default()), Log::clone);
+    let mut cursor = program.start(()).unwrap();
+    let ending = run(&mut *cursor, &mut journals.open("r"), &RunHost::default()).await.unwrap();
+    let Ending::Interrupted { step, question } = ending else { panic!("it must ask") };
     assert_eq!((step.number, &*step.node, question), (4, "research/enough", json!(2)));
 
-    let refused = course.answer(&json!("perhaps")).unwrap_err().to_string();
+    let refused = cursor.resume(&json!("perhaps")).unwrap_err().to_string();
     assert!(refused.starts_with("the answer does not have the form that `enough` asked for"), "{refused}");
     journals.answer("r", 4, json!(true));
     let mut resumed = program.start(()).unwrap();
-    let ending = run(&mut *resumed, &mut journals.open("r"), &Host::default()).await.unwrap();
+    let ending = run(&mut *resumed, &mut journals.open("r"), &RunHost::default()).await.unwrap();
     assert_eq!(ending, Ending::Finished);
     assert_eq!(resumed.output().0, ["before", "turn 0, turn 1, enough: true", "after"]);
     let path: Vec<_> = journals.records("r").iter().map(|record| record.node.to_string()).collect();
@@ -189,8 +193,8 @@ async fn the_state_after_any_step_can_be_rebuilt_and_forked_from() {
         .build()
         .unwrap();
     let journals = MemoryJournals::default();
-    let program = graph.program(|()| Ok(Log::default()), Log::clone);
-    run(&mut *program.start(()).unwrap(), &mut journals.open("r"), &Host::default()).await.unwrap();
+    let program = graph.compile(|()| Ok(Log::default()), Log::clone);
+    run(&mut *program.start(()).unwrap(), &mut journals.open("r"), &RunHost::default()).await.unwrap();
 
     let mut walk = graph.walk(Log::default()).unwrap();
     walk.replay(&journals.records("r")[0]).unwrap();
@@ -199,7 +203,7 @@ async fn the_state_after_any_step_can_be_rebuilt_and_forked_from() {
 
     journals.fork("r", 1, "fork");
     let mut forked = program.start(()).unwrap();
-    run(&mut *forked, &mut journals.open("fork"), &Host::default()).await.unwrap();
+    run(&mut *forked, &mut journals.open("fork"), &RunHost::default()).await.unwrap();
     assert_eq!(forked.output().0, ["a", "b"]);
     assert_eq!(journals.records("r").len(), 2);
 }
@@ -210,4 +214,20 @@ fn a_version_survives_being_written_down() {
     assert_eq!(version.to_string().parse::<ibid_graph::Version>().unwrap(), version);
     assert_eq!(version.declared, 2, "the graph inside counts too");
     assert!("yesterday".parse::<ibid_graph::Version>().is_err());
+}
+
+#[test]
+fn records_under_a_former_name_are_continued() {
+    let graph = Graph::builder("renamed")
+        .node("chunk", async |_: Arc<Log>, _: Context| -> Result<String, NodeError> { Ok("now".into()) })
+        .former_name("chunk", "cut")
+        .edge(START, "chunk")
+        .edge("chunk", END)
+        .build()
+        .unwrap();
+    let mut walk = graph.walk(Log::default()).unwrap();
+    walk.replay(&Record { step: 1, node: "cut".into(), update: r#""then""#.into() }).unwrap();
+    assert_eq!((walk.state().0.as_slice(), walk.next()), (&["then".to_owned()][..], Next::End));
+    let mut walk = graph.walk(Log::default()).unwrap();
+    assert!(walk.replay(&Record { step: 1, node: "other".into(), update: r#""then""#.into() }).is_err());
 }

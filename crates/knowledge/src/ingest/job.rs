@@ -3,17 +3,19 @@
 use std::collections::BTreeSet;
 
 use ibid_core::evidence::DocumentId;
-use ibid_core::{Corpus, Label, Message, RunId, Tenant, ThreadId};
+use ibid_core::load::{LoadOutcome, LoadSummary};
+use ibid_core::{Corpus, Label, QueueId, RunId, Tenant};
 use ibid_graph::{END, State};
-use ibid_reading::Kind;
+use ibid_reading::FileFormat;
 use serde::{Deserialize, Serialize};
 
 use crate::ChunkSize;
-use crate::document::{Document, Status, count, document_id};
+use crate::document::{Document, count, document_id};
+use crate::{ContentHash, DocumentState, LoadResult};
 
 /// A document to be loaded.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct Job {
+pub struct LoadRequest {
     /// Whose it is.
     pub tenant: Tenant,
     /// The set that it belongs to.
@@ -22,15 +24,16 @@ pub struct Job {
     pub key: String,
     /// Its file name or URL.
     pub source: String,
-    /// The name of its content, if it was kept already; otherwise it is fetched from its source.
-    pub version: Option<String>,
+    /// Its content, if it was kept already; otherwise it is fetched from its source.
+    #[serde(rename = "version")]
+    pub content: Option<ContentHash>,
     /// How it is treated.
-    pub settings: Settings,
+    pub settings: LoadSettings,
 }
 
 /// How a document is treated.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-pub struct Settings {
+pub struct LoadSettings {
     /// Its type.
     pub kind: String,
     /// Its title; none means the one that it gives itself, else its file name.
@@ -45,36 +48,28 @@ pub struct Settings {
     pub least_characters: usize,
 }
 
-impl Job {
+impl LoadRequest {
     /// The name of the document.
     pub fn document(&self) -> DocumentId {
         document_id(&self.tenant, &self.corpus, &self.key)
     }
 
-    /// The thread of a document: what is loaded under one name is loaded one after the other.
-    pub fn thread(DocumentId(name): &DocumentId) -> ThreadId {
+    /// The queue of a document: what is loaded under one name is loaded one after the other.
+    pub fn queue(DocumentId(name): &DocumentId) -> QueueId {
         let mut bytes = [0; 16];
         for (byte, digits) in bytes.iter_mut().zip(name.as_bytes().chunks(2)) {
             *byte = u8::from_str_radix(&String::from_utf8_lossy(digits), 16).unwrap_or_default();
         }
-        ThreadId::from_bytes(bytes)
-    }
-
-    /// What a turn is asked to load: a job as JSON in its first message.
-    ///
-    /// # Errors
-    /// Fails when it is no job.
-    pub fn asked(messages: &[Message]) -> Result<Self, serde_json::Error> {
-        serde_json::from_str(messages.first().map(|message| message.text.as_str()).unwrap_or_default())
+        QueueId::from_bytes(bytes)
     }
 
     /// What loading it would come to, if its content is there already and was loaded in this way.
-    pub fn unchanged(&self, known: &Document) -> Option<Summary> {
-        let version = self.version.as_ref()?;
-        self.settings.made(known, version).then(|| Summary {
+    pub fn unchanged(&self, known: &Document) -> Option<LoadSummary> {
+        let content = self.content.as_ref()?;
+        self.settings.made(known, content).then(|| LoadSummary {
             document: known.id.clone(),
             source: self.source.clone(),
-            outcome: Outcome::Unchanged,
+            outcome: LoadOutcome::Unchanged,
             pages: count(known.pages.len()),
             skipped: known.skipped(),
             tables: known.tables,
@@ -84,97 +79,51 @@ impl Job {
     }
 }
 
-impl Settings {
+impl LoadSettings {
     /// Whether what is known was loaded from this content, and in this way.
-    pub(crate) fn made(&self, known: &Document, version: &str) -> bool {
-        known.status == Status::Ready
-            && known.pending.is_empty()
-            && known.version == version
+    pub(crate) fn made(&self, known: &Document, content: &ContentHash) -> bool {
+        known.state == DocumentState::settled(LoadResult::Ready)
+            && known.content == *content
             && known.kind == self.kind
             && known.labels == self.labels
             && known.size == self.size
-            && known.problem.is_none()
             && self.title.as_ref().is_none_or(|title| *title == known.title)
             && self.language.as_ref().is_none_or(|language| *language == known.language)
     }
 }
 
 /// Where what a run finds on its way is staged. It begins with the name of the document.
-pub(crate) fn work_of(job: &Job, run: RunId) -> String {
+pub(crate) fn work_of(job: &LoadRequest, run: RunId) -> String {
     format!("{}-{run}", job.document())
-}
-
-/// How loading ended.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// It can be searched.
-    Loaded,
-    /// It was there already, in the same version.
-    Unchanged,
-    /// Its content is there already, as another document of the corpus.
-    Duplicate {
-        /// The source of that document.
-        of: String,
-    },
-    /// There is nothing in it to search.
-    Empty,
-    /// It could not be read.
-    Failed {
-        /// Why.
-        why: String,
-    },
-    /// It was stopped.
-    Stopped,
-}
-
-/// What loading came to.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct Summary {
-    /// The document.
-    pub document: DocumentId,
-    /// Its file name or URL.
-    pub source: String,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// How many pages it has.
-    pub pages: u32,
-    /// How many of them are left out of the search.
-    pub skipped: u32,
-    /// How many tables it has.
-    pub tables: u32,
-    /// How many chunks it has.
-    pub chunks: u32,
-    /// How long it took, in milliseconds.
-    pub milliseconds: u64,
 }
 
 /// A document on its way into the store.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Loading {
-    pub(crate) job: Job,
+    pub(crate) job: LoadRequest,
     /// The run, so that two that load the same document do not mix what they stage.
     pub(crate) run: RunId,
     pub(crate) fetched: Option<Fetched>,
     pub(crate) read: Vec<Batch>,
-    pub(crate) cut: Option<Cut>,
+    pub(crate) chunked: Option<ChunkStats>,
     /// How many parts of the chunks have vectors.
     pub(crate) embedded: u32,
-    /// The version that the commit found in the ledger.
-    pub(crate) replaced: Option<String>,
+    /// The content that the commit found in the ledger.
+    pub(crate) replaced: Option<ContentHash>,
     /// How the commit ended.
-    pub(crate) committed: Option<Outcome>,
-    pub(crate) ended: Option<(Outcome, u64)>,
+    pub(crate) committed: Option<LoadOutcome>,
+    pub(crate) ended: Option<(LoadOutcome, u64)>,
 }
 
 /// The content of a document.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Fetched {
-    pub(crate) version: String,
+    #[serde(rename = "version")]
+    pub(crate) content: ContentHash,
     pub(crate) bytes: u64,
-    pub(crate) kind: Kind,
-    /// The version that it replaces.
-    pub(crate) before: Option<String>,
+    pub(crate) kind: FileFormat,
+    /// The content that it replaces.
+    pub(crate) before: Option<ContentHash>,
     /// When it began, in milliseconds since 1970.
     pub(crate) began: u64,
 }
@@ -197,7 +146,7 @@ pub(crate) struct Batch {
 
 /// The chunks of a document.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Cut {
+pub(crate) struct ChunkStats {
     pub(crate) parts: u32,
     pub(crate) chunks: u32,
     pub(crate) skipped: u32,
@@ -205,35 +154,42 @@ pub(crate) struct Cut {
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) enum Change {
+pub(crate) enum LoadUpdate {
     Fetched(Fetched),
     Read(Batch),
-    Cut(Cut),
+    #[serde(alias = "Cut")]
+    Chunked(ChunkStats),
     Embedded(u32),
-    Committed { outcome: Outcome, replaced: Option<String> },
-    Ended { outcome: Outcome, milliseconds: u64 },
+    Committed {
+        outcome: LoadOutcome,
+        replaced: Option<ContentHash>,
+    },
+    Ended {
+        outcome: LoadOutcome,
+        milliseconds: u64,
+    },
 }
 
 impl State for Loading {
-    type Change = Change;
+    type Update = LoadUpdate;
 
-    fn apply(&mut self, change: Change) {
+    fn apply(&mut self, change: LoadUpdate) {
         match change {
-            Change::Fetched(fetched) => self.fetched = Some(fetched),
-            Change::Read(batch) => self.read.push(batch),
-            Change::Cut(cut) => self.cut = Some(cut),
-            Change::Embedded(parts) => self.embedded = parts,
-            Change::Committed { outcome, replaced } => {
+            LoadUpdate::Fetched(fetched) => self.fetched = Some(fetched),
+            LoadUpdate::Read(batch) => self.read.push(batch),
+            LoadUpdate::Chunked(cut) => self.chunked = Some(cut),
+            LoadUpdate::Embedded(parts) => self.embedded = parts,
+            LoadUpdate::Committed { outcome, replaced } => {
                 self.committed = Some(outcome);
                 self.replaced = replaced;
             }
-            Change::Ended { outcome, milliseconds } => self.ended = Some((outcome, milliseconds)),
+            LoadUpdate::Ended { outcome, milliseconds } => self.ended = Some((outcome, milliseconds)),
         }
     }
 }
 
 impl Loading {
-    pub(crate) fn new(job: Job, run: RunId) -> Self {
+    pub(crate) fn new(job: LoadRequest, run: RunId) -> Self {
         Self {
             job,
             run,
@@ -241,7 +197,7 @@ impl Loading {
             committed: None,
             fetched: None,
             read: Vec::new(),
-            cut: None,
+            chunked: None,
             embedded: 0,
             ended: None,
         }
@@ -252,10 +208,10 @@ impl Loading {
         if self.ended.is_some() {
             return END;
         }
-        match &self.cut {
+        match &self.chunked {
             Some(cut) if self.embedded < cut.parts => "embed",
             Some(_) => "commit",
-            None if self.read.last().is_some_and(|batch| batch.end >= batch.count) => "cut",
+            None if self.read.last().is_some_and(|batch| batch.end >= batch.count) => "chunk",
             None => "read",
         }
     }
@@ -274,10 +230,10 @@ impl Loading {
         self.read.last().map_or(0, |batch| batch.count)
     }
 
-    pub(crate) fn summary(&self) -> Summary {
-        let (outcome, milliseconds) = self.ended.clone().unwrap_or((Outcome::Stopped, 0));
-        let cut = self.cut.as_ref();
-        Summary {
+    pub(crate) fn summary(&self) -> LoadSummary {
+        let (outcome, milliseconds) = self.ended.clone().unwrap_or((LoadOutcome::Stopped, 0));
+        let cut = self.chunked.as_ref();
+        LoadSummary {
             document: self.job.document(),
             source: self.job.source.clone(),
             outcome,

@@ -1,6 +1,6 @@
 //! Loading a document: a graph whose every step, once done, is never done again.
 //!
-//! fetch → read (a step for each batch of pages) → cut → embed (a step for each batch of chunks) → commit → tidy.
+//! fetch → read (a step for each batch of pages) → chunk → embed (a step for each batch of chunks) → commit → cleanup.
 //! What a step finds lies staged in the store, named by the document and its version, so that any machine
 //! can go on; the step's record only refers to it.
 
@@ -11,18 +11,21 @@ mod steps;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ibid_core::load::LoadSummary;
 use ibid_core::model::Embedder;
-use ibid_core::{Message, RunId, Scope, TurnInput};
+use ibid_core::{JobInput, RunId, Scope};
 use ibid_graph::{
-    Begin, BuildError, END, Graph, NodeError, Program, RetryPolicy, Retryable, START, Terminal,
+    BuildError, CompiledGraph, END, Graph, InvalidInput, NodeError, RetryPolicy, Retryable, START, Terminal,
 };
 use ibid_reading::Reader;
+use serde_json::Value;
 
 pub use self::download::Download;
-pub use self::job::{Job, Outcome, Settings, Summary};
+pub use self::job::{LoadRequest, LoadSettings};
 use self::job::{Loading, work_of};
-use crate::document::{Document, Status};
-use crate::store::Hold;
+use crate::document::Document;
+use crate::store::BlobPin;
+use crate::{ContentHash, DocumentState, LoadResult};
 use crate::{Error, Store};
 
 /// Loads documents into a store.
@@ -47,27 +50,22 @@ impl Ingestion {
         self
     }
 
-    /// The name of a content.
-    pub fn name(bytes: &[u8]) -> String {
-        crate::document::sha256(bytes)
-    }
-
-    /// Keeps the content of a document that is about to be loaded, and says under which name.
+    /// Keeps the content of a document that is about to be loaded, and gives its hash.
     ///
     /// # Errors
     /// Fails when the store cannot be written.
-    pub async fn keep(&self, bytes: &[u8]) -> Result<String, Error> {
-        let version = Self::name(bytes);
-        self.keep_as(&version, bytes).await?;
-        Ok(version)
+    pub async fn keep(&self, bytes: &[u8]) -> Result<ContentHash, Error> {
+        let content = ContentHash::of(bytes);
+        self.put_blob_as(&content, bytes).await?;
+        Ok(content)
     }
 
-    /// The same for a content whose [name](Self::name) is known.
+    /// The same for a content whose hash is known.
     ///
     /// # Errors
     /// Fails when the store cannot be written.
-    pub async fn keep_as(&self, version: &str, bytes: &[u8]) -> Result<(), Error> {
-        self.store.keep_original(version, bytes).await
+    pub async fn put_blob_as(&self, content: &ContentHash, bytes: &[u8]) -> Result<(), Error> {
+        self.store.put_blob(content, bytes).await
     }
 
     /// Whether a scope may load this: into its own corpora, and over nothing that it may not see. Gives what is
@@ -75,8 +73,8 @@ impl Ingestion {
     ///
     /// # Errors
     /// Says why it may not, or fails when the store cannot be read.
-    pub async fn permit(&self, scope: &Scope, job: &Job) -> Result<Option<Document>, Error> {
-        let Job { tenant, corpus, key, settings, .. } = job;
+    pub async fn permit(&self, scope: &Scope, job: &LoadRequest) -> Result<Option<Document>, Error> {
+        let LoadRequest { tenant, corpus, key, settings, .. } = job;
         if !scope.sees(tenant, corpus, &settings.labels) {
             return Err(Error::NotAllowed(format!("{key} cannot be loaded into {corpus} with these labels")));
         }
@@ -94,17 +92,17 @@ impl Ingestion {
     ///
     /// # Errors
     /// Fails when the store cannot be written.
-    pub async fn announce(&self, job: &Job, bytes: u64) -> Result<bool, Error> {
-        let version = job.version.clone().unwrap_or_default();
+    pub async fn mark_pending(&self, job: &LoadRequest, bytes: u64) -> Result<bool, Error> {
+        let content = job.content.clone().unwrap_or_default();
         let row = match self.store.row(&job.document()).await? {
-            None => steps::announced(job, version, bytes),
+            None => steps::announced(job, content, bytes),
             Some(known)
-                if known.status != Status::Loading
-                    && known.pending.is_empty()
-                    && !version.is_empty()
-                    && known.version != version =>
+                if known.state != DocumentState::Loading
+                    && known.state.pending().is_none()
+                    && content.is_known()
+                    && known.content != content =>
             {
-                Document { pending: version, ..known }
+                Document { state: known.state.with_pending(content), ..known }
             }
             // Something else is on its way, or there is nothing to keep that is not kept already.
             Some(_) => return Ok(false),
@@ -113,18 +111,18 @@ impl Ingestion {
     }
 
     /// Keeps the content of a load, whatever becomes of others, until it is let go of.
-    pub fn hold(&self, content: &str) -> Hold {
-        self.store.hold(content)
+    pub fn pin(&self, content: &ContentHash) -> BlobPin {
+        self.store.pin_blob(content)
     }
 
     /// Lets go of the content of a load that is over; it is removed if nothing else needs it.
     ///
     /// # Errors
     /// Fails when the store cannot be written.
-    pub async fn let_go(&self, job: &Job, hold: Hold) -> Result<(), Error> {
+    pub async fn release(&self, job: &LoadRequest, hold: BlobPin) -> Result<(), Error> {
         drop(hold);
-        match &job.version {
-            Some(content) => self.store.forget_original(&job.document(), content).await,
+        match &job.content {
+            Some(content) => self.store.delete_unused_blob(&job.document(), content).await,
             None => Ok(()),
         }
     }
@@ -134,7 +132,7 @@ impl Ingestion {
     ///
     /// # Errors
     /// Fails when the store cannot be written.
-    pub async fn withdraw(&self, job: &Job, run: RunId) -> Result<(), Error> {
+    pub async fn discard_staging(&self, job: &LoadRequest, run: RunId) -> Result<(), Error> {
         self.store.unstage(&work_of(job, run)).await
     }
 
@@ -143,23 +141,25 @@ impl Ingestion {
     ///
     /// # Errors
     /// Fails when the store cannot be written.
-    pub async fn abandon(&self, job: &Job, run: RunId) -> Result<bool, Error> {
+    pub async fn rollback(&self, job: &LoadRequest, run: RunId) -> Result<bool, Error> {
         let (id, work) = (job.document(), work_of(job, run));
-        let mut content = job.version.clone();
+        let mut content = job.content.clone();
         if let Some(known) = self.store.row(&id).await? {
-            let is_new = known.status == Status::Loading;
-            let loading = if is_new { known.version.clone() } else { known.pending.clone() };
+            let is_new = known.state == DocumentState::Loading;
+            let pending = known.state.pending().cloned();
+            let loading = if is_new { known.content.clone() } else { pending.unwrap_or_default() };
             let is_mine = content.as_ref().is_none_or(|content| *content == loading);
             // The same content in another way: what is searched does not tell whether it came so far.
-            let is_unclear = known.status == Status::Ready && loading == known.version;
+            let is_unclear = known.state.is_ready() && loading == known.content;
             if is_mine && is_unclear {
-                let problem = Some("loading it in another way was not finished; load it again".to_owned());
-                self.store.record(&Document { pending: String::new(), problem, ..known }).await?;
-            } else if is_mine && (is_new || !loading.is_empty()) {
-                if !loading.is_empty() && self.store.held(&id).await?.as_ref() == Some(&loading) {
+                let problem = "loading it in another way was not finished; load it again";
+                let state = DocumentState::flawed(LoadResult::Ready, problem);
+                self.store.record(&Document { state, ..known }).await?;
+            } else if is_mine && (is_new || loading.is_known()) {
+                if loading.is_known() && self.store.indexed_content(&id).await?.as_ref() == Some(&loading) {
                     let document = steps::staged(self, &work, steps::LEDGER).await?;
                     if let Some(replaced) = steps::tell(self, document).await? {
-                        self.store.forget_original(&id, &replaced).await?;
+                        self.store.delete_unused_blob(&id, &replaced).await?;
                     }
                     self.store.unstage(&work).await?;
                     return Ok(true);
@@ -167,33 +167,33 @@ impl Ingestion {
                 if is_new {
                     self.store.forget(&id).await?;
                 } else {
-                    self.store.record(&Document { pending: String::new(), ..known }).await?;
+                    let state = known.state.clone().without_pending();
+                    self.store.record(&Document { state, ..known }).await?;
                 }
                 content = Some(loading);
             }
         }
         self.store.unstage(&work).await?;
         if let Some(content) = content {
-            self.store.forget_original(&id, &content).await?;
+            self.store.delete_unused_blob(&id, &content).await?;
         }
         Ok(false)
     }
 
-    /// The graph as a program for an engine: a [`Job`] as JSON in, a [`Summary`] as JSON out.
+    /// The graph as a job of an engine: a [`LoadRequest`] in, a [`LoadSummary`] out.
     ///
     /// # Errors
     /// Fails when the graph is not sound, which a test would show.
-    pub fn program(&self) -> Result<Arc<dyn Program<TurnInput, Vec<Message>>>, BuildError> {
-        let begin = |input: TurnInput| {
-            let job = Job::asked(&input.messages)
-                .map_err(|error| Begin::from(format!("this is no job: {error}")))?;
-            Ok(Loading::new(job, input.run))
+    pub fn compiled(&self) -> Result<Arc<dyn CompiledGraph<JobInput, Value>>, BuildError> {
+        let begin = |input: JobInput| {
+            let request = serde_json::from_value(input.request).map_err(|error| {
+                InvalidInput::from(format!("this is no request to load a document: {error}"))
+            })?;
+            Ok(Loading::new(request, input.run))
         };
-        let finish = |loading: &Loading| {
-            let summary = loading.summary();
-            serde_json::to_string(&summary).map(Message::assistant).into_iter().collect()
-        };
-        Ok(self.graph()?.program(begin, finish))
+        Ok(self
+            .graph()?
+            .compile(begin, |loading: &Loading| serde_json::to_value(loading.summary()).unwrap_or_default()))
     }
 
     /// Loads a document here and now, without a journal: what is interrupted begins anew.
@@ -201,7 +201,7 @@ impl Ingestion {
     /// # Errors
     /// Fails when the store or the model fails for good. A document that cannot be read is no failure: the
     /// summary says so.
-    pub async fn load(&self, job: Job) -> Result<Summary, Error> {
+    pub async fn load(&self, job: LoadRequest) -> Result<LoadSummary, Error> {
         let unsound = |error: BuildError| Error::Damaged(error.to_string());
         let loaded = self.graph().map_err(unsound)?.run(Loading::new(job, RunId::new())).await;
         loaded.map(|loading| loading.summary()).map_err(|error| Error::Document(error.to_string()))
@@ -219,31 +219,33 @@ impl Ingestion {
         Graph::builder("ingestion")
             .node("fetch", node(steps::fetch))
             .node("read", node(steps::read))
-            .node("cut", node(steps::cut))
+            .node("chunk", node(steps::chunk))
             .node("embed", node(steps::embed))
             .node("commit", node(steps::commit))
-            .node("tidy", node(steps::tidy))
+            .node("cleanup", node(steps::cleanup))
+            .former_name("chunk", "cut")
+            .former_name("cleanup", "tidy")
             .edge(START, "fetch")
             .branch("fetch", Loading::next, ["read", END])
-            .branch("read", Loading::next, ["read", "cut", "commit", END])
-            .branch("cut", Loading::next, ["embed", "commit", END])
+            .branch("read", Loading::next, ["read", "chunk", "commit", END])
+            .branch("chunk", Loading::next, ["embed", "commit", END])
             .branch("embed", Loading::next, ["embed", "commit", END])
-            .edge("commit", "tidy")
-            .edge("tidy", END)
-            .at_most("read", 10_000, "cut")
+            .edge("commit", "cleanup")
+            .edge("cleanup", END)
+            .at_most("read", 10_000, "chunk")
             .at_most("embed", 100_000, "commit")
             .time_limit("fetch", Duration::from_secs(1800))
             .time_limit("read", Duration::from_secs(7200))
-            .time_limit("cut", Duration::from_secs(1800))
+            .time_limit("chunk", Duration::from_secs(1800))
             .time_limit("embed", Duration::from_secs(7200))
             .time_limit("commit", Duration::from_secs(1800))
-            .time_limit("tidy", Duration::from_secs(600))
+            .time_limit("cleanup", Duration::from_secs(600))
             .retry("fetch", patience)
             .retry("read", patience)
-            .retry("cut", patience)
+            .retry("chunk", patience)
             .retry("embed", patience)
             .retry("commit", patience)
-            .retry("tidy", patience)
+            .retry("cleanup", patience)
             .build()
     }
 }

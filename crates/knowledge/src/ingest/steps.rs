@@ -4,21 +4,29 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ibid_core::RunId;
+use ibid_core::load::LoadOutcome;
 use ibid_core::model::{Caller, Purpose};
+use ibid_core::{LoadEvent, RunId};
 use ibid_graph::{Context, NodeError, Terminal};
 use ibid_reading::page::{Block, Page, shortened};
-use ibid_reading::{Reading, kind_of, whole};
-use serde_json::json;
+use ibid_reading::{FILE_FORMATS, Reading, format_of, whole};
 
 use super::Ingestion;
-use super::job::{Batch, Change, Cut, Fetched, Job, Loading, Outcome};
+use super::job::{Batch, ChunkStats, Fetched, LoadRequest, LoadUpdate, Loading};
 use crate::chunk::{Chunk, chunks};
-use crate::document::{Document, PageRecord, Status, count};
+use crate::document::{Document, PageRecord, count};
+use crate::{ContentHash, DocumentState, LoadResult};
 use crate::{Error, language};
 
+/// Emits an event of a load.
+fn emit(context: &Context, event: &LoadEvent) {
+    if let Some((name, value)) = event.to_custom() {
+        context.custom(name, value);
+    }
+}
+
 /// What a step comes to.
-pub(crate) type Step = Pin<Box<dyn Future<Output = Result<Change, NodeError>> + Send>>;
+pub(crate) type Step = Pin<Box<dyn Future<Output = Result<LoadUpdate, NodeError>> + Send>>;
 
 /// So many pages are read in one step.
 const PAGES: u32 = 64;
@@ -36,55 +44,61 @@ pub(crate) fn fetch(ingestion: Ingestion, loading: Arc<Loading>, context: Contex
     Box::pin(async move {
         let began = now();
         let job = &loading.job;
-        let Some(version) = brought(&ingestion, job, &context).await? else {
-            return Ok(ended(Outcome::Stopped, began));
+        let Some(content) = brought(&ingestion, job, &context).await? else {
+            return Ok(ended(LoadOutcome::Stopped, began));
         };
-        let file = ingestion.store.original(&version).await?;
+        let file = ingestion.store.original(&content).await?;
         let bytes = tokio::fs::metadata(file.path())
             .await
             .map_err(Error::file("the original cannot be found"))?
             .len();
         let beginning = beginning(file.path()).await?;
-        let Some(kind) = kind_of(&job.source, &beginning) else {
-            let why = "it is none of the forms that can be read: PDF, Markdown, HTML, plain text".to_owned();
-            return fail(&ingestion, &loading, &version, bytes, began, why).await;
+        let Some(kind) = format_of(&job.source, &beginning) else {
+            let labels: Vec<&str> = FILE_FORMATS.iter().map(|entry| entry.label).collect();
+            let why = format!("it has no format that can be read: {}", labels.join(", "));
+            return fail(&ingestion, &loading, &content, bytes, began, why).await;
         };
         let known = ingestion.store.row(&job.document()).await?;
-        if known.as_ref().is_some_and(|known| job.settings.made(known, &version)) {
-            return Ok(ended(Outcome::Unchanged, began));
+        if known.as_ref().is_some_and(|known| job.settings.made(known, &content)) {
+            return Ok(ended(LoadOutcome::Unchanged, began));
         }
-        let before = known.as_ref().and_then(settled).filter(|before| *before != version);
-        let fetched = Fetched { version, bytes, kind, before, began };
-        let draft = draft(&loading, &fetched, Status::Loading);
+        let before = known.as_ref().and_then(settled).filter(|before| *before != content);
+        let fetched = Fetched { content, bytes, kind, before, began };
+        let draft = draft(&loading, &fetched, DocumentState::Loading);
         if let Some(other) = ingestion.store.with_content(&draft).await? {
-            let problem = Some(format!("{} has the same content and is searched in its place", other.source));
+            let problem = format!("{} has the same content and is searched in its place", other.source);
             let id = draft.id.clone();
             ingestion.store.unsearch(&id).await?;
-            ingestion.store.record(&Document { status: Status::Duplicate, problem, ..draft }).await?;
-            if let Some(known) = known.filter(|known| known.version != fetched.version) {
+            let state = DocumentState::flawed(LoadResult::Duplicate, problem);
+            ingestion.store.record(&Document { state, ..draft }).await?;
+            if let Some(known) = known.filter(|known| known.content != fetched.content) {
                 ingestion.store.orphan_duplicates(&known).await?;
             }
             if let Some(before) = &fetched.before {
-                ingestion.store.forget_original(&id, before).await?;
+                ingestion.store.delete_unused_blob(&id, before).await?;
             }
-            return Ok(ended(Outcome::Duplicate { of: other.source }, began));
+            return Ok(ended(LoadOutcome::Duplicate { of: other.source }, began));
         }
         // From here on the ledger says that this content is needed. What can be searched stays as it is.
         let row = match known {
-            Some(known) if known.status != Status::Loading => {
-                Document { pending: fetched.version.clone(), ..known }
+            Some(known) if known.state != DocumentState::Loading => {
+                Document { state: known.state.with_pending(fetched.content.clone()), ..known }
             }
             _ => draft,
         };
         ingestion.store.record(&row).await?;
-        Ok(Change::Fetched(fetched))
+        Ok(LoadUpdate::Fetched(fetched))
     })
 }
 
-/// The name of the content, which is fetched if it is not there; none if that was stopped.
-async fn brought(ingestion: &Ingestion, job: &Job, context: &Context) -> Result<Option<String>, Error> {
-    if job.version.is_some() {
-        return Ok(job.version.clone());
+/// The content, which is fetched if it is not there; none if that was stopped.
+async fn brought(
+    ingestion: &Ingestion,
+    job: &LoadRequest,
+    context: &Context,
+) -> Result<Option<ContentHash>, Error> {
+    if job.content.is_some() {
+        return Ok(job.content.clone());
     }
     context.status(format!("fetching {}", job.source));
     let none = || format!("{} cannot be fetched: no host is allowed in `ingest.hosts`", job.source);
@@ -108,9 +122,12 @@ pub(crate) fn read(ingestion: Ingestion, loading: Arc<Loading>, context: Context
     Box::pin(async move {
         let fetched = fetched(&loading)?;
         let first = loading.read.last().map_or(0, |batch| batch.end);
-        let file = ingestion.store.original(&fetched.version).await?;
+        let file = ingestion.store.original(&fetched.content).await?;
         let show = |page: &Page, count: u32| {
-            context.data("page", json!({ "page": page.number, "pages": count, "kind": page.kind.name() }));
+            emit(
+                &context,
+                &LoadEvent::PageRead { page: page.number, pages: count, kind: page.kind.name().to_owned() },
+            );
         };
         let range = first..first + PAGES;
         if let Some(last) = loading.read.last().filter(|_| loading.crashes() > MOST_CRASHES) {
@@ -118,7 +135,7 @@ pub(crate) fn read(ingestion: Ingestion, loading: Arc<Loading>, context: Context
             let pages: Vec<Page> =
                 (first..range.end.min(last.count)).map(|page| Page::not_read(page + 1, why)).collect();
             ingestion.store.stage(&loading.work(), &pages_part(first), &json_of(&pages)?).await?;
-            return Ok(Change::Read(Batch {
+            return Ok(LoadUpdate::Read(Batch {
                 first,
                 end: range.end.min(last.count),
                 crashes: 0,
@@ -132,32 +149,32 @@ pub(crate) fn read(ingestion: Ingestion, loading: Arc<Loading>, context: Context
             Some(Err(failure)) if failure.is_of_the_machine() => {
                 let error = Error::Reader(failure);
                 if !error.may_pass() {
-                    ingestion.abandon(&loading.job, loading.run).await?;
+                    ingestion.rollback(&loading.job, loading.run).await?;
                 }
                 return Err(error.into());
             }
             Some(Err(failure)) => {
                 let why = failure.to_string();
-                return fail(&ingestion, &loading, &fetched.version, fetched.bytes, fetched.began, why).await;
+                return fail(&ingestion, &loading, &fetched.content, fetched.bytes, fetched.began, why).await;
             }
             Some(Ok(reading)) => reading,
         };
         if loading.read.iter().map(|batch| batch.said).sum::<u64>() + reading.said > MOST_SAID {
             let why =
                 format!("it holds more text than is read from one file ({} MB); split it", MOST_SAID >> 20);
-            return fail(&ingestion, &loading, &fetched.version, fetched.bytes, fetched.began, why).await;
+            return fail(&ingestion, &loading, &fetched.content, fetched.bytes, fetched.began, why).await;
         }
         ingestion.store.stage(&loading.work(), &pages_part(first), &json_of(&reading.pages)?).await?;
         let end = (first + PAGES).min(reading.count);
         let Reading { count, title, said, crashes, .. } = reading;
-        Ok(Change::Read(Batch { first, end, count, title, said, crashes }))
+        Ok(LoadUpdate::Read(Batch { first, end, count, title, said, crashes }))
     })
 }
 
 /// Looks at all pages together and cuts them into chunks.
-pub(crate) fn cut(ingestion: Ingestion, loading: Arc<Loading>, context: Context) -> Step {
+pub(crate) fn chunk(ingestion: Ingestion, loading: Arc<Loading>, context: Context) -> Step {
     Box::pin(async move {
-        context.status("cutting into chunks");
+        context.status("chunking");
         let fetched = fetched(&loading)?.clone();
         let mut pages: Vec<Page> = Vec::new();
         for batch in &loading.read {
@@ -171,10 +188,10 @@ pub(crate) fn cut(ingestion: Ingestion, loading: Arc<Loading>, context: Context)
         })
         .await
         .map_err(|error| Terminal::new(format!("cutting failed: {error}")))?;
-        let mut document = draft(&loading, &fetched, Status::Loading);
+        let mut document = draft(&loading, &fetched, DocumentState::Loading);
         describe(&mut document, &pages, &chunks);
         let work = loading.work();
-        let cut = Cut {
+        let cut = ChunkStats {
             parts: count(chunks.len().div_ceil(CHUNKS)),
             chunks: count(chunks.len()),
             skipped: document.skipped(),
@@ -184,7 +201,7 @@ pub(crate) fn cut(ingestion: Ingestion, loading: Arc<Loading>, context: Context)
             ingestion.store.stage(&work, &chunks_part(count(part)), &json_of(&chunks)?).await?;
         }
         ingestion.store.stage(&work, LEDGER, &json_of(&document)?).await?;
-        Ok(Change::Cut(cut))
+        Ok(LoadUpdate::Chunked(cut))
     })
 }
 
@@ -214,7 +231,7 @@ fn describe(document: &mut Document, pages: &[Page], chunks: &[Chunk]) {
 pub(crate) fn embed(ingestion: Ingestion, loading: Arc<Loading>, context: Context) -> Step {
     Box::pin(async move {
         let part = loading.embedded;
-        let total = loading.cut.as_ref().map_or(0, |cut| cut.chunks);
+        let total = loading.chunked.as_ref().map_or(0, |cut| cut.chunks);
         let work = loading.work();
         let chunks: Vec<Chunk> = staged(&ingestion, &work, &chunks_part(part)).await?;
         let texts: Vec<String> = chunks.iter().map(Chunk::whole).collect();
@@ -228,8 +245,8 @@ pub(crate) fn embed(ingestion: Ingestion, loading: Arc<Loading>, context: Contex
         let bytes: Vec<u8> = vectors.iter().flat_map(|value| value.to_le_bytes()).collect();
         ingestion.store.stage(&work, &vectors_part(part), &bytes).await?;
         let done = (part as usize * CHUNKS + chunks.len()).min(total as usize);
-        context.data("chunks", json!({ "chunks": done, "of": total }));
-        Ok(Change::Embedded(part + 1))
+        emit(&context, &LoadEvent::ChunksEmbedded { chunks: count(done), of: total });
+        Ok(LoadUpdate::Embedded(part + 1))
     })
 }
 
@@ -242,50 +259,54 @@ pub(crate) fn commit(ingestion: Ingestion, loading: Arc<Loading>, context: Conte
         let mut document: Document = staged(&ingestion, &work, LEDGER).await?;
         let mut all: Vec<Chunk> = Vec::new();
         let mut vectors: Vec<f32> = Vec::new();
-        for part in 0..loading.cut.as_ref().map_or(0, |cut| cut.parts) {
+        for part in 0..loading.chunked.as_ref().map_or(0, |cut| cut.parts) {
             all.extend(staged::<Vec<Chunk>>(&ingestion, &work, &chunks_part(part)).await?);
             let bytes = ingestion.store.staged(&work, &vectors_part(part)).await?;
             let values = bytes.chunks_exact(4);
             vectors.extend(values.map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])));
         }
-        let outcome = if all.is_empty() { Outcome::Empty } else { Outcome::Loaded };
+        let outcome = if all.is_empty() { LoadOutcome::Empty } else { LoadOutcome::Loaded };
         ingestion.store.replace(&document, all, vectors).await?;
         document.milliseconds = now().saturating_sub(fetched.began);
         let replaced = tell(&ingestion, document).await?;
         // A stop may come before it is tidied up.
         if let Some(replaced) = &replaced {
-            ingestion.store.forget_original(&loading.job.document(), replaced).await?;
+            ingestion.store.delete_unused_blob(&loading.job.document(), replaced).await?;
         }
-        Ok(Change::Committed { outcome, replaced })
+        Ok(LoadUpdate::Committed { outcome, replaced })
     })
 }
 
 /// Tells the ledger that a document is searched now, and says which version it replaced.
-pub(super) async fn tell(ingestion: &Ingestion, mut document: Document) -> Result<Option<String>, Error> {
-    document.status = if document.chunks == 0 { Status::Empty } else { Status::Ready };
+pub(super) async fn tell(
+    ingestion: &Ingestion,
+    mut document: Document,
+) -> Result<Option<ContentHash>, Error> {
+    let result = if document.chunks == 0 { LoadResult::Empty } else { LoadResult::Ready };
+    document.state = DocumentState::settled(result);
     document.changed = now();
     // Whoever committed last writes the ledger; the version that is searched is the truth.
     let other = ingestion.store.row(&document.id).await?;
-    let held = ingestion.store.held(&document.id).await?;
-    if held.as_deref().is_none_or(|held| held == document.version) {
+    let held = ingestion.store.indexed_content(&document.id).await?;
+    if held.is_none_or(|held| held == document.content) {
         ingestion.store.record(&document).await?;
     }
-    let replaced = other.filter(|other| settled(other).is_some_and(|version| version != document.version));
+    let replaced = other.filter(|other| settled(other).is_some_and(|content| content != document.content));
     if let Some(replaced) = &replaced {
         ingestion.store.orphan_duplicates(replaced).await?;
     }
-    Ok(replaced.map(|replaced| replaced.version))
+    Ok(replaced.map(|replaced| replaced.content))
 }
 
 /// Removes what is needed no more. Doing it again does no harm.
-pub(crate) fn tidy(ingestion: Ingestion, loading: Arc<Loading>, _: Context) -> Step {
+pub(crate) fn cleanup(ingestion: Ingestion, loading: Arc<Loading>, _: Context) -> Step {
     Box::pin(async move {
         let fetched = fetched(&loading)?;
-        for original in fetched.before.iter().chain(&loading.replaced).chain([&fetched.version]) {
-            ingestion.store.forget_original(&loading.job.document(), original).await?;
+        for original in fetched.before.iter().chain(&loading.replaced).chain([&fetched.content]) {
+            ingestion.store.delete_unused_blob(&loading.job.document(), original).await?;
         }
         ingestion.store.unstage(&loading.work()).await?;
-        Ok(ended(loading.committed.clone().unwrap_or(Outcome::Loaded), fetched.began))
+        Ok(ended(loading.committed.clone().unwrap_or(LoadOutcome::Loaded), fetched.began))
     })
 }
 
@@ -320,19 +341,20 @@ fn fetched(loading: &Loading) -> Result<&Fetched, NodeError> {
     loading.fetched.as_ref().ok_or_else(|| Terminal::new("the document was not fetched").into())
 }
 
-/// The version that a document has, unless it is only being loaded: then its content is needed.
-fn settled(known: &Document) -> Option<String> {
-    (known.status != Status::Loading).then(|| known.version.clone())
+/// The content that a document has, unless it is only being loaded: then it is needed.
+fn settled(known: &Document) -> Option<ContentHash> {
+    (known.state != DocumentState::Loading).then(|| known.content.clone())
 }
 
 /// A record of a document that nothing has been done for yet.
-pub(super) fn announced(job: &Job, version: String, bytes: u64) -> Document {
-    let fetched = Fetched { version, bytes, kind: ibid_reading::Kind::Text, before: None, began: now() };
-    draft(&Loading::new(job.clone(), RunId::new()), &fetched, Status::Loading)
+pub(super) fn announced(job: &LoadRequest, content: ContentHash, bytes: u64) -> Document {
+    let fetched =
+        Fetched { content, bytes, kind: ibid_reading::FileFormat::Text, before: None, began: now() };
+    draft(&Loading::new(job.clone(), RunId::new()), &fetched, DocumentState::Loading)
 }
 
 /// A first record of a document.
-fn draft(loading: &Loading, fetched: &Fetched, status: Status) -> Document {
+fn draft(loading: &Loading, fetched: &Fetched, state: DocumentState) -> Document {
     let job = &loading.job;
     let named = loading.read.last().and_then(|batch| batch.title.clone());
     let file = job.source.rsplit(['/', '\\']).next().unwrap_or(&job.source).to_owned();
@@ -348,11 +370,9 @@ fn draft(loading: &Loading, fetched: &Fetched, status: Status) -> Document {
         language: job.settings.language.clone().unwrap_or_default(),
         labels: job.settings.labels.clone(),
         size: job.settings.size,
-        version: fetched.version.clone(),
+        content: fetched.content.clone(),
         bytes: fetched.bytes,
-        status,
-        pending: String::new(),
-        problem: None,
+        state,
         chunks: 0,
         tables: 0,
         milliseconds: 0,
@@ -365,47 +385,49 @@ fn draft(loading: &Loading, fetched: &Fetched, status: Status) -> Document {
 async fn fail(
     ingestion: &Ingestion,
     loading: &Loading,
-    version: &str,
+    content: &ContentHash,
     bytes: u64,
     began: u64,
     why: String,
-) -> Result<Change, NodeError> {
+) -> Result<LoadUpdate, NodeError> {
     let known = ingestion.store.row(&loading.job.document()).await?;
     let before = known.as_ref().and_then(settled);
-    let document = match known.filter(|known| known.status == Status::Ready) {
+    let document = match known.filter(|known| known.state.is_ready()) {
         Some(known) => {
-            let problem = Some(format!("a newer version could not be read: {why}"));
-            Document { problem, pending: String::new(), ..known }
+            let problem = format!("a newer version could not be read: {why}");
+            Document { state: DocumentState::flawed(LoadResult::Ready, problem), ..known }
         }
         None => {
-            let kind = ibid_reading::Kind::Text;
-            let fetched = Fetched { version: version.to_owned(), bytes, kind, before: None, began };
-            Document { problem: Some(why.clone()), ..draft(loading, &fetched, Status::Failed) }
+            let kind = ibid_reading::FileFormat::Text;
+            let fetched = Fetched { content: content.clone(), bytes, kind, before: None, began };
+            draft(loading, &fetched, DocumentState::flawed(LoadResult::Failed, &why))
         }
     };
     ingestion.store.record(&document).await?;
-    for original in before.iter().map(String::as_str).chain([version]) {
-        ingestion.store.forget_original(&document.id, original).await?;
+    for original in before.iter().chain([content]) {
+        ingestion.store.delete_unused_blob(&document.id, original).await?;
     }
     ingestion.store.unstage(&loading.work()).await?;
-    Ok(ended(Outcome::Failed { why }, began))
+    Ok(ended(LoadOutcome::Failed { why }, began))
 }
 
 /// Leaves everything as it was before the load.
-async fn stop(ingestion: &Ingestion, loading: &Loading) -> Result<Change, NodeError> {
+async fn stop(ingestion: &Ingestion, loading: &Loading) -> Result<LoadUpdate, NodeError> {
     // Nothing was committed yet: what is searched is what was searched before.
     let known = ingestion.store.row(&loading.job.document()).await?;
-    if let Some(known) = known.filter(|known| known.status == Status::Ready && known.pending == known.version)
+    if let Some(known) =
+        known.filter(|known| known.state.is_ready() && known.state.pending() == Some(&known.content))
     {
-        ingestion.store.record(&Document { pending: String::new(), ..known }).await?;
+        let state = known.state.clone().without_pending();
+        ingestion.store.record(&Document { state, ..known }).await?;
     }
-    let is_in = ingestion.abandon(&loading.job, loading.run).await?;
-    let outcome = if is_in { Outcome::Loaded } else { Outcome::Stopped };
+    let is_in = ingestion.rollback(&loading.job, loading.run).await?;
+    let outcome = if is_in { LoadOutcome::Loaded } else { LoadOutcome::Stopped };
     Ok(ended(outcome, fetched(loading)?.began))
 }
 
-fn ended(outcome: Outcome, began: u64) -> Change {
-    Change::Ended { outcome, milliseconds: now().saturating_sub(began) }
+fn ended(outcome: LoadOutcome, began: u64) -> LoadUpdate {
+    LoadUpdate::Ended { outcome, milliseconds: now().saturating_sub(began) }
 }
 
 /// Milliseconds since 1970.

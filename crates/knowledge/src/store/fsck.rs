@@ -9,11 +9,12 @@ use ibid_core::evidence::DocumentId;
 
 use super::{Store, filter, rows};
 use crate::Error;
-use crate::document::{Document, Status};
+use crate::document::Document;
+use crate::{ContentHash, DocumentState, DocumentStatus, LoadResult};
 
 /// What was looked at, and what was found.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Report {
+pub struct FsckReport {
     /// How many documents.
     pub documents: usize,
     /// How many chunks.
@@ -23,10 +24,10 @@ pub struct Report {
     /// How many documents are being loaded, and were left alone.
     pub underway: usize,
     /// What is wrong, in sentences.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<StoreProblem>,
 }
 
-impl Report {
+impl FsckReport {
     /// Whether nothing is wrong.
     pub fn is_clean(&self) -> bool {
         self.problems.is_empty()
@@ -35,16 +36,16 @@ impl Report {
 
 /// What is being loaded, now or as soon as an interrupted load goes on: it looks unfinished, and is not.
 #[derive(Clone, Debug, Default)]
-pub struct Underway {
+pub struct ActiveLoads {
     /// The documents.
     pub documents: BTreeSet<DocumentId>,
     /// Contents that they may be loaded from.
-    pub contents: BTreeSet<String>,
+    pub contents: BTreeSet<ContentHash>,
 }
 
 /// Something wrong with a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct StoreProblem {
     /// What it is.
     pub what: String,
     /// Whether it was repaired.
@@ -54,7 +55,7 @@ pub struct Problem {
 /// What the chunks say of a document.
 #[derive(Default)]
 struct Seen {
-    versions: BTreeSet<String>,
+    versions: BTreeSet<ContentHash>,
     numbers: Vec<u32>,
 }
 
@@ -64,8 +65,8 @@ impl Store {
     ///
     /// # Errors
     /// Fails when the store cannot be read, or not be repaired.
-    pub async fn fsck(&self, repair: bool, underway: &Underway) -> Result<Report, Error> {
-        let mut report = Report { underway: underway.documents.len(), ..Report::default() };
+    pub async fn fsck(&self, repair: bool, underway: &ActiveLoads) -> Result<FsckReport, Error> {
+        let mut report = FsckReport { underway: underway.documents.len(), ..FsckReport::default() };
         let mut seen = self.seen(&mut report).await?;
         let documents = self.ledger(None).await?;
         report.documents = documents.len();
@@ -77,7 +78,7 @@ impl Store {
                 continue;
             }
             let chunks = seen.remove(&document.id.0).unwrap_or_default();
-            let held = chunks.versions.contains(&document.version) && chunks.versions.len() == 1;
+            let held = chunks.versions.contains(&document.content) && chunks.versions.len() == 1;
             let count = u32::try_from(chunks.numbers.len()).unwrap_or(u32::MAX);
             if chunks.versions.len() > 1 {
                 report.say(
@@ -85,36 +86,37 @@ impl Store {
                     false,
                 );
             }
-            match document.status {
+            match document.state.status() {
                 _ if underway.documents.contains(&document.id) => {
-                    versions.insert(document.pending.clone());
+                    versions.extend(document.state.pending().cloned());
                 }
-                Status::Loading => {
+                DocumentStatus::Loading => {
                     let what = "was left while it was being loaded; load it again";
-                    document.status = Status::Failed;
-                    document.problem = Some("loading was not finished; load it again".to_owned());
+                    let problem = "loading was not finished; load it again";
+                    document.state = DocumentState::flawed(LoadResult::Failed, problem);
                     self.settle(&mut report, repair, &document, what).await?;
                 }
-                _ if !document.pending.is_empty() => {
+                _ if document.state.pending().is_some() => {
                     let what = "has a newer version whose loading was not finished; load it again";
-                    document.pending.clear();
+                    document.state = document.state.without_pending();
                     self.settle(&mut report, repair, &document, what).await?;
                 }
-                Status::Ready if !held || document.chunks != count => {
+                DocumentStatus::Ready if !held || document.chunks != count => {
                     let (source, expected) = (document.source.clone(), document.chunks);
                     let single = chunks.versions.first().filter(|_| chunks.versions.len() == 1).cloned();
                     let mends = repair && single.is_some();
                     if let (true, Some(version)) = (repair, single) {
                         // What is searched is the truth: two machines loaded it at once.
-                        document.version = version;
+                        document.content = version;
                         document.chunks = count;
                         document.pages.clear();
-                        document.problem = Some("its pages are not known; load it again".to_owned());
+                        let problem = "its pages are not known; load it again";
+                        document.state = DocumentState::flawed(LoadResult::Ready, problem);
                         self.record(&document).await?;
                     }
                     report.say(format!("{source} should have {expected} chunks of its version and has {count}; load it again"), mends);
                 }
-                Status::Empty | Status::Failed | Status::Duplicate if count > 0 => {
+                DocumentStatus::Empty | DocumentStatus::Failed | DocumentStatus::Duplicate if count > 0 => {
                     if repair {
                         self.chunks.replace("document", &document.id.0, None).await?;
                     }
@@ -126,7 +128,7 @@ impl Store {
                 report
                     .say(format!("the chunks of {} are not numbered without a gap", document.source), false);
             }
-            versions.insert(document.version);
+            versions.insert(document.content);
         }
         seen.retain(|document, _| !underway.documents.contains(&DocumentId(document.clone())));
         for (document, chunks) in seen {
@@ -148,7 +150,7 @@ impl Store {
 
     async fn settle(
         &self,
-        report: &mut Report,
+        report: &mut FsckReport,
         repair: bool,
         document: &Document,
         what: &str,
@@ -160,7 +162,7 @@ impl Store {
         Ok(())
     }
 
-    async fn seen(&self, report: &mut Report) -> Result<BTreeMap<String, Seen>, Error> {
+    async fn seen(&self, report: &mut FsckReport) -> Result<BTreeMap<String, Seen>, Error> {
         let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
         let Some(dataset) = self.chunks.latest().await? else { return Ok(seen) };
         let mut scan = dataset.scan();
@@ -172,7 +174,7 @@ impl Store {
             report.chunks += batch.num_rows();
             for row in 0..batch.num_rows() {
                 let of = seen.entry(documents.value(row).to_owned()).or_default();
-                of.versions.insert(versions.value(row).to_owned());
+                of.versions.insert(ContentHash::stored(versions.value(row)));
                 of.numbers.push(numbers.value(row));
             }
         }
@@ -181,14 +183,15 @@ impl Store {
 
     async fn originals(
         &self,
-        report: &mut Report,
+        report: &mut FsckReport,
         repair: bool,
-        versions: &BTreeSet<String>,
-        excused: &BTreeSet<String>,
+        versions: &BTreeSet<ContentHash>,
+        excused: &BTreeSet<ContentHash>,
     ) -> Result<(), Error> {
-        let kept: BTreeSet<String> = self.place.list("originals").await?.into_iter().collect();
+        let listed = self.place.list("originals").await?;
+        let kept: BTreeSet<ContentHash> = listed.iter().map(|name| ContentHash::stored(name)).collect();
         report.originals = kept.len();
-        for missing in versions.difference(&kept).filter(|version| !version.is_empty()) {
+        for missing in versions.difference(&kept).filter(|content| content.is_known()) {
             report.say(format!("the original {missing} is missing"), false);
         }
         for extra in kept.difference(versions).filter(|extra| !excused.contains(*extra)) {
@@ -200,7 +203,12 @@ impl Store {
         Ok(())
     }
 
-    async fn staging(&self, report: &mut Report, repair: bool, underway: &Underway) -> Result<(), Error> {
+    async fn staging(
+        &self,
+        report: &mut FsckReport,
+        repair: bool,
+        underway: &ActiveLoads,
+    ) -> Result<(), Error> {
         for work in self.place.list("staging").await? {
             let document = work.split('-').next().unwrap_or_default();
             if underway.documents.contains(&DocumentId(document.to_owned())) {
@@ -257,9 +265,9 @@ impl Store {
     }
 }
 
-impl Report {
+impl FsckReport {
     fn say(&mut self, what: String, repaired: bool) {
-        self.problems.push(Problem { what, repaired });
+        self.problems.push(StoreProblem { what, repaired });
     }
 }
 

@@ -5,13 +5,13 @@
 
 mod filter;
 pub(crate) mod fsck;
-mod hold;
+mod maintenance;
 mod measure;
-mod place;
+mod objects;
+mod pin;
 mod rows;
 mod search;
 mod table;
-mod upkeep;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,16 +25,17 @@ use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 
 pub(crate) use self::filter::of_question as question_filter;
-pub use self::hold::Hold;
-use self::hold::Holds;
-pub(crate) use self::place::LocalFile;
-use self::place::Place;
+pub use self::maintenance::MaintenanceReport;
+use self::objects::BlobStore;
+pub(crate) use self::objects::LocalFile;
+pub use self::pin::BlobPin;
+use self::pin::BlobPins;
 pub(crate) use self::rows::{Hit, chunk_id};
 use self::table::Table;
-pub use self::upkeep::Kept;
 use crate::Error;
 use crate::chunk::Chunk;
-use crate::document::{Document, Status, Tally};
+use crate::document::{Document, PageCounts};
+use crate::{ContentHash, DocumentState, DocumentStatus, LoadResult};
 
 /// Where the table of chunks says which model made its vectors.
 const EMBEDDER: &str = "ibid.embedder";
@@ -43,7 +44,7 @@ const LANGUAGE: &str = "ibid.language.";
 
 /// How a store keeps itself quick.
 #[derive(Clone, Copy, Debug)]
-pub struct Upkeep {
+pub struct MaintenanceSettings {
     /// Above so many chunks, vectors are searched through an index; below, all of them are compared.
     pub index_above: usize,
     /// An index over so many parts is merged into one.
@@ -52,7 +53,7 @@ pub struct Upkeep {
     pub most_fragments: usize,
 }
 
-impl Default for Upkeep {
+impl Default for MaintenanceSettings {
     fn default() -> Self {
         Self { index_above: 20_000, most_parts: 8, most_fragments: 64 }
     }
@@ -60,14 +61,14 @@ impl Default for Upkeep {
 
 /// A store.
 pub struct Store {
-    place: Place,
+    place: BlobStore,
     /// The model whose vectors it holds; none for one that only looks.
     embedder: Option<String>,
     dimensions: usize,
     chunks: Table,
     documents: Table,
-    upkeep: Upkeep,
-    holds: Holds,
+    upkeep: MaintenanceSettings,
+    holds: BlobPins,
     /// Whether the model of the store was compared with the one that is used.
     checked: OnceCell<()>,
 }
@@ -101,14 +102,14 @@ impl Store {
         embedder: Option<String>,
         dimensions: usize,
     ) -> Result<Self, Error> {
-        let place = Place::at(place, options).await?;
+        let place = BlobStore::at(place, options).await?;
         Ok(Self {
             embedder,
             dimensions,
             chunks: Table::new(&place, "chunks", rows::chunk_schema(dimensions)),
             documents: Table::new(&place, "documents", rows::document_schema()),
-            upkeep: Upkeep::default(),
-            holds: Holds::default(),
+            upkeep: MaintenanceSettings::default(),
+            holds: BlobPins::default(),
             checked: OnceCell::new(),
             place,
         })
@@ -116,7 +117,7 @@ impl Store {
 
     /// With other rules of upkeep.
     #[must_use]
-    pub fn keeping(mut self, upkeep: Upkeep) -> Self {
+    pub fn keeping(mut self, upkeep: MaintenanceSettings) -> Self {
         self.upkeep = upkeep;
         self
     }
@@ -205,7 +206,7 @@ impl Store {
     ///
     /// # Errors
     /// Fails when the store cannot be read.
-    pub async fn listed(&self, scope: &Scope) -> Result<Vec<Document<Tally>>, Error> {
+    pub async fn listed(&self, scope: &Scope) -> Result<Vec<Document<PageCounts>>, Error> {
         self.sorted(scope).await
     }
 
@@ -236,8 +237,8 @@ impl Store {
         let found = self.of_content(document).await?;
         let same = |found: &Document| {
             found.id != document.id
-                && found.status == Status::Ready
-                && found.pending.is_empty()
+                && found.state.is_ready()
+                && found.state.pending().is_none()
                 && found.labels == document.labels
         };
         Ok(found.into_iter().find(same))
@@ -245,20 +246,20 @@ impl Store {
 
     /// What the ledger says of documents in a corpus that have the content of one.
     async fn of_content(&self, document: &Document) -> Result<Vec<Document>, Error> {
-        let Document { tenant, corpus, version, .. } = document;
-        let [tenant, corpus, version] = [tenant.as_str(), corpus.as_str(), version].map(filter::quoted);
+        let Document { tenant, corpus, content, .. } = document;
+        let [tenant, corpus, version] = [tenant.as_str(), corpus.as_str(), content].map(filter::quoted);
         self.ledger(Some(format!("tenant = {tenant} AND corpus = {corpus} AND version = {version}"))).await
     }
 
     /// The version of a document that is searched, if any is.
-    pub(crate) async fn held(&self, id: &DocumentId) -> Result<Option<String>, Error> {
+    pub(crate) async fn indexed_content(&self, id: &DocumentId) -> Result<Option<ContentHash>, Error> {
         let Some(dataset) = self.chunks.newest().await? else { return Ok(None) };
         let mut scan = dataset.scan();
         scan.filter(&format!("document = {}", filter::quoted(&id.0)))?
             .project(&["version"])?
             .limit(Some(1), None)?;
         let batch = scan.try_into_batch().await?;
-        Ok(rows::texts(&batch, "version")?.iter().flatten().next().map(str::to_owned))
+        Ok(rows::texts(&batch, "version")?.iter().flatten().next().map(ContentHash::stored))
     }
 
     /// Takes a document out of what is searched, and leaves its row in the ledger.
@@ -299,8 +300,10 @@ impl Store {
         self.unsearch(id).await?;
         self.forget(id).await?;
         self.orphan_duplicates(&document).await?;
-        self.forget_original(id, &document.version).await?;
-        self.forget_original(id, &document.pending).await?;
+        self.delete_unused_blob(id, &document.content).await?;
+        if let Some(pending) = document.state.pending() {
+            self.delete_unused_blob(id, pending).await?;
+        }
         self.unstage_all(id).await?;
         Ok(true)
     }
@@ -313,10 +316,11 @@ impl Store {
     /// Says of documents that had the content of one that is gone that they are searched no more.
     pub(crate) async fn orphan_duplicates(&self, gone: &Document) -> Result<(), Error> {
         for mut document in self.of_content(gone).await? {
-            if document.status == Status::Duplicate && document.labels == gone.labels {
-                document.status = Status::Failed;
-                document.problem =
-                    Some(format!("{}, which had the same content, is gone; load it again", gone.source));
+            if document.state.status() == DocumentStatus::Duplicate && document.labels == gone.labels {
+                let problem = format!("{}, which had the same content, is gone; load it again", gone.source);
+                let pending = document.state.pending().cloned();
+                document.state =
+                    DocumentState::Settled { result: LoadResult::Failed, problem: Some(problem), pending };
                 self.record(&document).await?;
             }
         }
@@ -325,31 +329,35 @@ impl Store {
 
     /// Removes an original that a document had, if none has it any more and none is being loaded from it.
     /// The ledger may not know yet which version of that document is searched, if it was loaded twice at once.
-    pub(crate) async fn forget_original(&self, of: &DocumentId, version: &str) -> Result<(), Error> {
-        if version.is_empty()
-            || self.holds.has(version)
-            || self.held(of).await?.is_some_and(|held| held == version)
+    pub(crate) async fn delete_unused_blob(
+        &self,
+        of: &DocumentId,
+        content: &ContentHash,
+    ) -> Result<(), Error> {
+        if !content.is_known()
+            || self.holds.has(content)
+            || self.indexed_content(of).await?.is_some_and(|held| held == *content)
         {
             return Ok(());
         }
         self.documents.newest().await?;
-        let quoted = filter::quoted(version);
-        let others: Vec<Document<Tally>> =
+        let quoted = filter::quoted(content);
+        let others: Vec<Document<PageCounts>> =
             self.ledger(Some(format!("version = {quoted} OR pending = {quoted}"))).await?;
         if others.is_empty() {
-            self.place.remove(&original(version)).await?;
+            self.place.remove(&original(content)).await?;
         }
         Ok(())
     }
 
     /// Keeps a content from being forgotten.
-    pub(crate) fn hold(&self, version: &str) -> Hold {
-        self.holds.hold(version)
+    pub(crate) fn pin_blob(&self, content: &ContentHash) -> BlobPin {
+        self.holds.hold(content)
     }
 
     /// Keeps the content of a document.
-    pub(crate) async fn keep_original(&self, version: &str, bytes: &[u8]) -> Result<(), Error> {
-        let name = original(version);
+    pub(crate) async fn put_blob(&self, content: &ContentHash, bytes: &[u8]) -> Result<(), Error> {
+        let name = original(content);
         if !self.place.has(&name).await? {
             self.place.put(&name, bytes).await?;
         }
@@ -357,8 +365,8 @@ impl Store {
     }
 
     /// The content of a document as a file.
-    pub(crate) async fn original(&self, version: &str) -> Result<Arc<LocalFile>, Error> {
-        self.place.as_file(&original(version)).await
+    pub(crate) async fn original(&self, content: &ContentHash) -> Result<Arc<LocalFile>, Error> {
+        self.place.as_file(&original(content)).await
     }
 
     /// The content of a document that the scope may see, as a file that is there for as long as this is held.
@@ -366,9 +374,9 @@ impl Store {
     /// # Errors
     /// Fails when the store cannot be read.
     pub async fn content_of(&self, scope: &Scope, id: &DocumentId) -> Result<Option<Content>, Error> {
-        let document = self.document(scope, id).await?.filter(|document| !document.version.is_empty());
+        let document = self.document(scope, id).await?.filter(|document| document.content.is_known());
         let Some(document) = document else { return Ok(None) };
-        let file = self.original(&document.version).await?;
+        let file = self.original(&document.content).await?;
         Ok(Some(Content { document, file }))
     }
 

@@ -8,7 +8,7 @@ use arrow_array::{
     Array, ArrayRef, FixedSizeListArray, Float32Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use ibid_core::evidence::{DocumentId, Passage, Place};
+use ibid_core::evidence::{BoundingBox, DocumentId, Passage};
 use sha2::{Digest, Sha256};
 
 use super::filter::EVERYBODY;
@@ -125,7 +125,7 @@ pub(crate) fn chunk_rows(
     let columns: Vec<ArrayRef> = vec![
         Arc::new(StringArray::from_iter_values(ids)),
         same(&id),
-        same(&document.version),
+        same(&document.content),
         same(document.tenant.as_str()),
         same(document.corpus.as_str()),
         labels(document, count),
@@ -162,8 +162,8 @@ pub(crate) fn document_row(document: &Document) -> Result<RecordBatch, Error> {
         one(document.tenant.as_str()),
         one(document.corpus.as_str()),
         labels(document, 1),
-        one(&document.version),
-        one(&document.pending),
+        one(&document.content),
+        one(document.state.pending().map_or("", |content| content)),
         Arc::new(UInt64Array::from(vec![document.changed])),
         one(&record),
     ];
@@ -228,7 +228,7 @@ pub(crate) fn hits(batch: &RecordBatch, score: Option<&str>) -> Result<Vec<Hit>,
                 chunks: (chunk.value(row), chunk.value(row)),
                 path: serde_json::from_str(path.value(row)).map_err(|error| damaged(&error))?,
                 text: text.value(row).to_owned(),
-                places: places.into_iter().map(|(sides, at)| Place { sides, at }).collect(),
+                places: places.into_iter().map(|(sides, at)| BoundingBox { sides, at }).collect(),
                 score: scores.map_or(0.0, |scores| scores.value(row)),
             },
             digest: digest.value(row).to_owned(),

@@ -13,7 +13,7 @@ use lance::dataset::{CommitBuilder, Dataset, DeleteBuilder, InsertBuilder, Write
 use sha2::{Digest, Sha256};
 use tokio::sync::RwLock;
 
-use super::place::Place;
+use super::objects::BlobStore;
 use crate::Error;
 
 /// A commit that loses against others is tried again so often.
@@ -23,14 +23,14 @@ const FRESH_FOR: Duration = Duration::from_millis(200);
 
 /// A table of the store.
 pub(crate) struct Table {
-    place: Place,
+    place: BlobStore,
     uri: String,
     schema: SchemaRef,
     opened: RwLock<Option<(Arc<Dataset>, Instant)>>,
 }
 
 impl Table {
-    pub(crate) fn new(place: &Place, name: &str, schema: SchemaRef) -> Self {
+    pub(crate) fn new(place: &BlobStore, name: &str, schema: SchemaRef) -> Self {
         Self { place: place.clone(), uri: place.table(name), schema, opened: RwLock::default() }
     }
 

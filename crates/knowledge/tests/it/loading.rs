@@ -3,7 +3,7 @@
 use ibid_core::evidence::{Index, Question};
 use ibid_core::model::{Caller, Embedder, Purpose};
 use ibid_core::{RunId, Tenant};
-use ibid_knowledge::{ChunkSize, Job, Outcome, Status, Underway, Upkeep};
+use ibid_knowledge::{ActiveLoads, ChunkSize, DocumentStatus, LoadOutcome, LoadRequest, MaintenanceSettings};
 
 use crate::stage::{Where, Words, everybody, find, ingestion, job, load, sample, search};
 
@@ -12,7 +12,7 @@ async fn a_schedule_is_loaded_found_replaced_and_deleted(place: Where) {
     let ingestion = ingestion(&store);
     let pdf = std::fs::read(sample("hts-chapter-85-pages-70-71.pdf")).unwrap();
     let summary = load(&ingestion, job("tariffs", "chapter-85.pdf"), &pdf).await;
-    assert_eq!(summary.outcome, Outcome::Loaded, "{summary:?}");
+    assert_eq!(summary.outcome, LoadOutcome::Loaded, "{summary:?}");
     assert_eq!((summary.pages, summary.skipped, summary.tables), (2, 0, 1));
 
     // A code is found by itself, by its beginning, and however it is written.
@@ -38,31 +38,31 @@ async fn a_schedule_is_loaded_found_replaced_and_deleted(place: Where) {
 
     // Again: nothing to do. Under another name: nothing to do either.
     let again = load(&ingestion, job("tariffs", "chapter-85.pdf"), &pdf).await;
-    assert_eq!(again.outcome, Outcome::Unchanged);
+    assert_eq!(again.outcome, LoadOutcome::Unchanged);
     let copy = load(&ingestion, job("tariffs", "copy.pdf"), &pdf).await;
-    assert_eq!(copy.outcome, Outcome::Duplicate { of: "chapter-85.pdf".to_owned() });
+    assert_eq!(copy.outcome, LoadOutcome::Duplicate { of: "chapter-85.pdf".to_owned() });
 
     let documents = store.documents(&everybody()).await.unwrap();
-    let stood: Vec<Status> = documents.iter().map(|document| document.status).collect();
-    assert_eq!(stood, [Status::Ready, Status::Duplicate]);
+    let stood: Vec<DocumentStatus> = documents.iter().map(|document| document.state.status()).collect();
+    assert_eq!(stood, [DocumentStatus::Ready, DocumentStatus::Duplicate]);
     assert!(store.delete(&everybody(), &documents[1].id).await.unwrap());
 
     // A new version takes its place, for words and for meaning.
     let text = b"LED lamps are now free of duty under heading 9999.10, says the new schedule of this year.";
     let mut newer = job("tariffs", "chapter-85.pdf");
     newer.source = "chapter-85.txt".to_owned();
-    assert_eq!(load(&ingestion, newer, text).await.outcome, Outcome::Loaded);
+    assert_eq!(load(&ingestion, newer, text).await.outcome, LoadOutcome::Loaded);
     let found = find(&store, &everybody(), "8539.22.80.40").await;
     assert!(found.iter().all(|passage| passage.text.contains("9999.10")), "{found:?}");
-    store.keep_up().await.unwrap();
-    let report = store.fsck(false, &Underway::default()).await.unwrap();
+    store.maintain().await.unwrap();
+    let report = store.fsck(false, &ActiveLoads::default()).await.unwrap();
     assert!(report.is_clean(), "{report:?}");
     assert_eq!((report.documents, report.chunks, report.originals), (1, 1, 1));
 
     let document = store.documents(&everybody()).await.unwrap().remove(0);
     assert!(store.delete(&everybody(), &document.id).await.unwrap());
     assert!(find(&store, &everybody(), "LED lamps").await.is_empty());
-    let report = store.fsck(false, &Underway::default()).await.unwrap();
+    let report = store.fsck(false, &ActiveLoads::default()).await.unwrap();
     assert_eq!(
         (report.documents, report.chunks, report.originals, report.problems.len()),
         (0, 0, 0, 0),
@@ -86,20 +86,27 @@ async fn what_cannot_be_read_is_in_the_ledger_and_never_ready() {
     let store = place.open().await;
     let ingestion = ingestion(&store);
     let broken = load(&ingestion, job("c", "broken.pdf"), b"%PDF-1.7 and then nothing").await;
-    assert!(matches!(broken.outcome, Outcome::Failed { .. }), "{broken:?}");
+    assert!(matches!(broken.outcome, LoadOutcome::Failed { .. }), "{broken:?}");
     let empty = load(&ingestion, job("c", "empty.txt"), b"  \n ").await;
-    assert_eq!(empty.outcome, Outcome::Empty);
+    assert_eq!(empty.outcome, LoadOutcome::Empty);
     let zip = load(&ingestion, job("c", "files.zip"), b"PK\x03\x04\x00\x00\x00\x00\x00").await;
-    assert!(matches!(&zip.outcome, Outcome::Failed { why } if why.contains("none of the forms")), "{zip:?}");
+    assert!(
+        matches!(&zip.outcome, LoadOutcome::Failed { why } if why.contains("no format that can be read")),
+        "{zip:?}"
+    );
     let documents = store.documents(&everybody()).await.unwrap();
-    let stood: Vec<(&str, Status)> =
-        documents.iter().map(|document| (document.source.as_str(), document.status)).collect();
+    let stood: Vec<(&str, DocumentStatus)> =
+        documents.iter().map(|document| (document.source.as_str(), document.state.status())).collect();
     assert_eq!(
         stood,
-        [("broken.pdf", Status::Failed), ("empty.txt", Status::Empty), ("files.zip", Status::Failed)]
+        [
+            ("broken.pdf", DocumentStatus::Failed),
+            ("empty.txt", DocumentStatus::Empty),
+            ("files.zip", DocumentStatus::Failed)
+        ]
     );
-    assert!(documents[0].problem.as_ref().unwrap().contains("damaged"));
-    assert!(store.fsck(false, &Underway::default()).await.unwrap().is_clean());
+    assert!(documents[0].state.problem().unwrap().contains("damaged"));
+    assert!(store.fsck(false, &ActiveLoads::default()).await.unwrap().is_clean());
 }
 
 #[tokio::test]
@@ -113,9 +120,9 @@ async fn a_version_that_cannot_be_read_leaves_the_one_before_it() {
     load(&ingestion, newer, b"%PDF-1.7 cut off").await;
     assert_eq!(find(&store, &everybody(), "records five years").await.len(), 1);
     let document = store.documents(&everybody()).await.unwrap().remove(0);
-    assert_eq!(document.status, Status::Ready);
-    assert!(document.problem.unwrap().contains("a newer version could not be read"));
-    assert!(store.fsck(false, &Underway::default()).await.unwrap().is_clean());
+    assert!(document.state.is_ready());
+    assert!(document.state.problem().unwrap().contains("a newer version could not be read"));
+    assert!(store.fsck(false, &ActiveLoads::default()).await.unwrap().is_clean());
 }
 
 #[tokio::test]
@@ -169,13 +176,13 @@ async fn a_copy_of_what_was_replaced_is_said_to_be_searched_no_more() {
     let new = b"Importers keep their records of entry for ten years after the goods came in.";
     load(&ingestion, job("rules", "first.txt"), old).await;
     let copy = load(&ingestion, job("rules", "second.txt"), old).await;
-    assert_eq!(copy.outcome, Outcome::Duplicate { of: "first.txt".to_owned() });
+    assert_eq!(copy.outcome, LoadOutcome::Duplicate { of: "first.txt".to_owned() });
     load(&ingestion, job("rules", "first.txt"), new).await;
     let documents = store.documents(&everybody()).await.unwrap();
-    assert_eq!(documents[1].status, Status::Failed, "{:?}", documents[1]);
+    assert_eq!(documents[1].state.status(), DocumentStatus::Failed, "{:?}", documents[1]);
     let again = load(&ingestion, job("rules", "second.txt"), old).await;
-    assert_eq!(again.outcome, Outcome::Loaded);
-    assert!(store.fsck(false, &Underway::default()).await.unwrap().is_clean());
+    assert_eq!(again.outcome, LoadOutcome::Loaded);
+    assert!(store.fsck(false, &ActiveLoads::default()).await.unwrap().is_clean());
     assert_eq!(find(&store, &everybody(), "five years").await[0].source, "second.txt");
 }
 
@@ -188,10 +195,10 @@ async fn an_abandoned_load_leaves_what_was_there() {
     let mut first = job("rules", "first.txt");
     load(&ingestion, first.clone(), text).await;
     let before = store.content(&everybody()).await.unwrap();
-    first.version = Some(ingestion.keep(b"Another content that was never read.").await.unwrap());
-    assert!(!ingestion.abandon(&first, RunId::new()).await.unwrap());
+    first.content = Some(ingestion.keep(b"Another content that was never read.").await.unwrap());
+    assert!(!ingestion.rollback(&first, RunId::new()).await.unwrap());
     assert_eq!(store.content(&everybody()).await.unwrap(), before);
-    assert!(store.fsck(false, &Underway::default()).await.unwrap().is_clean());
+    assert!(store.fsck(false, &ActiveLoads::default()).await.unwrap().is_clean());
 }
 
 #[tokio::test]
@@ -200,8 +207,8 @@ async fn what_waits_to_be_loaded_is_listed_and_leaves_nothing_when_it_is_stopped
     let store = place.open().await;
     let ingestion = ingestion(&store);
     let scope = everybody();
-    let announce = async |job: &Job| {
-        ingestion.announce(job, 9).await.unwrap();
+    let mark_pending = async |job: &LoadRequest| {
+        ingestion.mark_pending(job, 9).await.unwrap();
         store.documents(&scope).await.unwrap().into_iter().next()
     };
     let text = b"Importers keep their records of entry for five years after the goods came in.";
@@ -209,50 +216,54 @@ async fn what_waits_to_be_loaded_is_listed_and_leaves_nothing_when_it_is_stopped
     // A file and an address that nobody knows yet: they are listed, and gone when they are stopped.
     let mut file = job("rules", "first.txt");
     let address = file.clone();
-    file.version = Some(ingestion.keep(text).await.unwrap());
+    file.content = Some(ingestion.keep(text).await.unwrap());
     for waiting in [&file, &address] {
-        let listed = announce(waiting).await.unwrap();
+        let listed = mark_pending(waiting).await.unwrap();
         assert_eq!(
-            (listed.status, listed.version),
-            (Status::Loading, waiting.version.clone().unwrap_or_default())
+            (listed.state.status(), listed.content),
+            (DocumentStatus::Loading, waiting.content.clone().unwrap_or_default())
         );
-        assert!(!ingestion.abandon(waiting, RunId::new()).await.unwrap());
+        assert!(!ingestion.rollback(waiting, RunId::new()).await.unwrap());
         assert_eq!(store.documents(&scope).await.unwrap(), []);
-        assert!(store.fsck(false, &Underway::default()).await.unwrap().is_clean());
+        assert!(store.fsck(false, &ActiveLoads::default()).await.unwrap().is_clean());
     }
 
     // What is searched stays so while another content waits, and needs no other if it is the same, whatever else is new.
-    announce(&file).await;
-    assert_eq!(load(&ingestion, file.clone(), text).await.outcome, Outcome::Loaded);
+    mark_pending(&file).await;
+    assert_eq!(load(&ingestion, file.clone(), text).await.outcome, LoadOutcome::Loaded);
     let before = store.content(&scope).await.unwrap();
     let mut same = file.clone();
     same.settings.kind = "another".to_owned();
     for waiting in [&file, &same, &address] {
-        assert_eq!(announce(waiting).await.unwrap().pending, "");
-        assert!(!ingestion.abandon(waiting, RunId::new()).await.unwrap());
+        assert_eq!(mark_pending(waiting).await.unwrap().state.pending(), None);
+        assert!(!ingestion.rollback(waiting, RunId::new()).await.unwrap());
         assert_eq!(store.content(&scope).await.unwrap(), before);
     }
-    file.version =
+    file.content =
         Some(ingestion.keep(b"Records of entry are kept for six years from now on.").await.unwrap());
-    let listed = announce(&file).await.unwrap();
-    assert_eq!((listed.status, Some(listed.pending)), (Status::Ready, file.version.clone()));
+    let listed = mark_pending(&file).await.unwrap();
+    assert_eq!(
+        (listed.state.status(), listed.state.pending().cloned()),
+        (DocumentStatus::Ready, file.content.clone())
+    );
 
     // One of two that load the same goes: the content stays for the other, and goes with it.
-    let held = || ingestion.hold(file.version.as_ref().unwrap());
+    let held = || ingestion.pin(file.content.as_ref().unwrap());
     let (first, second) = (held(), held());
-    assert!(!ingestion.abandon(&file, RunId::new()).await.unwrap());
-    ingestion.let_go(&file, first).await.unwrap();
-    assert_eq!(store.fsck(false, &Underway::default()).await.unwrap().originals, 2);
-    ingestion.let_go(&file, second).await.unwrap();
-    assert!(!ingestion.abandon(&file, RunId::new()).await.unwrap());
+    assert!(!ingestion.rollback(&file, RunId::new()).await.unwrap());
+    ingestion.release(&file, first).await.unwrap();
+    assert_eq!(store.fsck(false, &ActiveLoads::default()).await.unwrap().originals, 2);
+    ingestion.release(&file, second).await.unwrap();
+    assert!(!ingestion.rollback(&file, RunId::new()).await.unwrap());
     assert_eq!(store.content(&scope).await.unwrap(), before);
-    assert!(store.fsck(false, &Underway::default()).await.unwrap().is_clean());
+    assert!(store.fsck(false, &ActiveLoads::default()).await.unwrap().is_clean());
 }
 
 #[tokio::test]
 async fn above_a_size_vectors_are_found_through_an_index_that_is_made_anew_when_outgrown() {
     let place = Where::folder();
-    let store = place.open_keeping(Upkeep { index_above: 300, ..Upkeep::default() }).await;
+    let store =
+        place.open_keeping(MaintenanceSettings { index_above: 300, ..MaintenanceSettings::default() }).await;
     let ingestion = ingestion(&store);
     let mut made = Vec::new();
     for part in 0..9 {
@@ -261,7 +272,7 @@ async fn above_a_size_vectors_are_found_through_an_index_that_is_made_anew_when_
         let mut job = job("rules", &format!("part-{part}.txt"));
         job.settings.size = ChunkSize { characters: 30, overlap: 0 };
         load(&ingestion, job, text.as_bytes()).await;
-        made.push(store.keep_up().await.unwrap().made_vector_index);
+        made.push(store.maintain().await.unwrap().made_vector_index);
     }
     // 250 chunks a part: none below 300, one above, and the next above four times as many.
     assert_eq!(made, [false, true, false, false, false, false, false, false, true]);

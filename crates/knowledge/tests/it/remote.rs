@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ibid_egress::{Egress, Limits, Rules};
-use ibid_knowledge::{Download, Ingestion, Outcome};
+use ibid_egress::{Egress, EgressLimits, Rules};
+use ibid_knowledge::{Download, Ingestion, LoadOutcome};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -37,7 +37,7 @@ async fn host(failures: usize, body: &'static str) -> (String, Arc<AtomicUsize>)
     (url, asked)
 }
 
-fn downloading(ingestion: Ingestion, hosts: &[&str], limits: Limits) -> Ingestion {
+fn downloading(ingestion: Ingestion, hosts: &[&str], limits: EgressLimits) -> Ingestion {
     let hosts: Vec<_> = hosts.iter().map(|host| host.parse().unwrap()).collect();
     let egress = Egress::new(Rules::only(hosts), limits).unwrap();
     ingestion.downloading(Download::new(egress).pausing(Duration::from_millis(5)))
@@ -48,11 +48,11 @@ async fn a_document_is_fetched_again_until_it_comes_and_loaded_only_when_it_is_n
     let place = Where::folder();
     let store = place.open().await;
     let (url, asked) = host(2, "Importers keep their records of entry for five years.").await;
-    let ingestion = downloading(ingestion(&store), &["127.0.0.1"], Limits::default());
+    let ingestion = downloading(ingestion(&store), &["127.0.0.1"], EgressLimits::default());
     let first = ingestion.load(job("c", &url)).await.unwrap();
-    assert_eq!(first.outcome, Outcome::Loaded);
+    assert_eq!(first.outcome, LoadOutcome::Loaded);
     assert_eq!(asked.load(Ordering::Relaxed), 3);
-    assert_eq!(ingestion.load(job("c", &url)).await.unwrap().outcome, Outcome::Unchanged);
+    assert_eq!(ingestion.load(job("c", &url)).await.unwrap().outcome, LoadOutcome::Unchanged);
     assert_eq!(find(&store, &everybody(), "records").await[0].source, url);
 }
 
@@ -61,7 +61,7 @@ async fn a_private_address_is_out_of_reach_unless_it_is_named() {
     let place = Where::folder();
     let store = place.open().await;
     let (url, asked) = host(0, "secret").await;
-    let ingestion = downloading(ingestion(&store), &["example.org"], Limits::default());
+    let ingestion = downloading(ingestion(&store), &["example.org"], EgressLimits::default());
     let error = ingestion.load(job("c", &url)).await.unwrap_err();
     assert!(error.to_string().contains("may not be reached"), "{error}");
     assert_eq!(asked.load(Ordering::Relaxed), 0);
@@ -72,8 +72,11 @@ async fn a_document_that_is_too_large_or_missing_is_not_tried_again() {
     let place = Where::folder();
     let store = place.open().await;
     let (url, asked) = host(0, "more than ten bytes").await;
-    let small =
-        downloading(ingestion(&store), &["127.0.0.1"], Limits { body_bytes: 10, ..Limits::default() });
+    let small = downloading(
+        ingestion(&store),
+        &["127.0.0.1"],
+        EgressLimits { body_bytes: 10, ..EgressLimits::default() },
+    );
     let error = small.load(job("c", &url)).await.unwrap_err();
     assert!(error.to_string().contains("more than the 10 bytes"), "{error}");
     assert_eq!(asked.load(Ordering::Relaxed), 1);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ibid_core::evidence::Question;
-use ibid_knowledge::Underway;
+use ibid_knowledge::ActiveLoads;
 
 use crate::stage::{Where, everybody, ingestion, job, load, search};
 
@@ -54,7 +54,7 @@ async fn searches_see_one_version_whole(place: Where, replacements: usize, searc
     for number in 1..=replacements {
         load(&ingestion, job.clone(), version(number).as_bytes()).await;
         if number % 10 == 0 {
-            store.keep_up().await.unwrap();
+            store.maintain().await.unwrap();
         }
     }
     over.store(true, Ordering::Relaxed);
@@ -63,7 +63,7 @@ async fn searches_see_one_version_whole(place: Where, replacements: usize, searc
         done += reader.await.expect("a reader saw only whole versions");
     }
     assert!(done >= searches, "only {done} searches");
-    let report = store.fsck(false, &Underway::default()).await.unwrap();
+    let report = store.fsck(false, &ActiveLoads::default()).await.unwrap();
     assert!(report.is_clean(), "{report:?}");
     assert_eq!(report.chunks, CHUNKS);
 }
@@ -107,9 +107,9 @@ async fn two_processes_that_load_at_once_both_get_through() {
     // An engine lets one run at a time load a document. Without one the ledger may tell of the other load, and
     // originals may be left; what is searched is one version whole with its original, and a repair settles
     // the rest.
-    let repaired = store.fsck(true, &Underway::default()).await.unwrap();
+    let repaired = store.fsck(true, &ActiveLoads::default()).await.unwrap();
     assert!(repaired.problems.iter().all(|problem| problem.repaired), "{repaired:?}");
-    let report = store.fsck(false, &Underway::default()).await.unwrap();
+    let report = store.fsck(false, &ActiveLoads::default()).await.unwrap();
     assert!(report.is_clean(), "{report:?}");
     assert_eq!(report.chunks, 15);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ibid_core::evidence::{Index, Question};
 use ibid_core::{Corpus, Label, Scope, Tenant};
-use ibid_knowledge::{Job, Store};
+use ibid_knowledge::{LoadRequest, Store};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -33,7 +33,7 @@ async fn fill(store: &Arc<Store>) -> Vec<(String, Home)> {
                 let labels: BTreeSet<Label> = labels.iter().map(|label| label.parse().unwrap()).collect();
                 let names: Vec<&str> = labels.iter().map(Label::as_str).collect();
                 let name = format!("records-{}.txt", names.join("-"));
-                let mut job: Job = job(corpus, &name);
+                let mut job: LoadRequest = job(corpus, &name);
                 job.tenant = tenant.parse().unwrap();
                 job.settings.labels.clone_from(&labels);
                 // The words are those of all other homes; only a mark tells whose they are.

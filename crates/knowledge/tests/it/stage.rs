@@ -8,7 +8,9 @@ use async_trait::async_trait;
 use ibid_core::evidence::{Passage, Question};
 use ibid_core::model::{Caller, Embedder, ModelError, Purpose, Vectors};
 use ibid_core::{Corpus, Scope, Tenant};
-use ibid_knowledge::{ChunkSize, Ingestion, Job, Search, Settings, Store, Summary, Upkeep};
+use ibid_knowledge::{
+    ChunkSize, Ingestion, LoadRequest, LoadSettings, LoadSummary, MaintenanceSettings, Search, Store,
+};
 use ibid_reading::Reader;
 use ibid_testkit::{RealModels, RealStorage};
 
@@ -59,10 +61,10 @@ impl Where {
     }
 
     pub(crate) async fn open(&self) -> Arc<Store> {
-        self.open_keeping(Upkeep::default()).await
+        self.open_keeping(MaintenanceSettings::default()).await
     }
 
-    pub(crate) async fn open_keeping(&self, upkeep: Upkeep) -> Arc<Store> {
+    pub(crate) async fn open_keeping(&self, upkeep: MaintenanceSettings) -> Arc<Store> {
         let (place, options) = match self {
             Self::Folder(folder) => (folder.path().to_string_lossy().into_owned(), HashMap::new()),
             Self::Storage(place) => (place.clone(), RealStorage::get().options().into_iter().collect()),
@@ -95,25 +97,25 @@ pub(crate) fn everybody() -> Scope {
     Scope::of(Tenant::local())
 }
 
-pub(crate) fn job(corpus_name: &str, source: &str) -> Job {
-    Job {
+pub(crate) fn job(corpus_name: &str, source: &str) -> LoadRequest {
+    LoadRequest {
         tenant: Tenant::local(),
         corpus: corpus(corpus_name),
         key: source.to_owned(),
         source: source.to_owned(),
-        version: None,
-        settings: Settings {
+        content: None,
+        settings: LoadSettings {
             kind: "general".to_owned(),
             size: ChunkSize::default(),
             least_characters: 10,
-            ..Settings::default()
+            ..LoadSettings::default()
         },
     }
 }
 
 /// Loads a text under a name.
-pub(crate) async fn load(ingestion: &Ingestion, mut job: Job, bytes: &[u8]) -> Summary {
-    job.version = Some(ingestion.keep(bytes).await.unwrap());
+pub(crate) async fn load(ingestion: &Ingestion, mut job: LoadRequest, bytes: &[u8]) -> LoadSummary {
+    job.content = Some(ingestion.keep(bytes).await.unwrap());
     ingestion.load(job).await.expect("loading works")
 }
 

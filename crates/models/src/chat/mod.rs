@@ -1,7 +1,7 @@
 //! Chat models behind any server that speaks OpenAI's protocol.
 //!
 //! The way of a call: `fit` leaves out what the model cannot hold, `wire` writes the request with what the
-//! provider has (`abilities`) and puts the rest into the prompt (`prompted`), the governor lets it go, `sse` and
+//! provider has (`abilities`) and puts the rest into the prompt (`prompted`), the governor lets it go, an `SseDecoder` and
 //! `decode` read what comes (`thinking` and `written_calls` sort the text), `pieces` keeps the time, `reply`
 //! checks the form (`schema`) and asks once more if it is wrong.
 
@@ -14,7 +14,6 @@ mod remote;
 mod reply;
 mod schema;
 mod settings;
-mod sse;
 mod thinking;
 mod tokens;
 mod wire;

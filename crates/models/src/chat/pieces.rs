@@ -11,12 +11,11 @@ use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use http::header::CONTENT_TYPE;
 use ibid_core::model::{ChatPart, Finish, ModelError, Usage};
-use ibid_egress::{Error, Response};
+use ibid_egress::{Error, Response, SseDecoder};
 use serde_json::Value;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::decode::{Decoder, words_only};
-use super::sse::Events;
 use super::tokens::Tokenizer;
 use crate::governor::{Failure, Permit};
 use crate::provider::Provider;
@@ -28,7 +27,7 @@ const DRAINING: Duration = Duration::from_secs(2);
 pub(super) struct Pieces {
     provider: Arc<Provider>,
     body: BoxStream<'static, Result<Bytes, Error>>,
-    events: Events,
+    events: SseDecoder,
     /// A body that is no stream of events is collected here and read as a whole.
     whole: Option<Vec<u8>>,
     decoder: Option<Decoder>,
@@ -73,7 +72,7 @@ impl Pieces {
         let mut pieces = Self {
             provider,
             body: response.into_stream().boxed(),
-            events: Events::default(),
+            events: SseDecoder::default(),
             whole,
             decoder: Some(Decoder::new(tools)),
             ready: VecDeque::new(),
@@ -195,7 +194,7 @@ impl Pieces {
     }
 
     fn decode(&mut self) -> Result<(), Failure> {
-        while let Some(data) = self.events.next() {
+        while let Some(data) = self.events.pop() {
             if self.decoder.is_none() {
                 return Ok(());
             }

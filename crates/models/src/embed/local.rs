@@ -7,7 +7,7 @@ use ibid_core::model::{Caller, Embedder, ModelError, Purpose, Vectors};
 
 use super::settings::EmbeddingSettings;
 use crate::governor::Stats;
-use crate::local::{Input, Kind, Network, Output, Pooling, Runtime, unusable};
+use crate::local::{Input, ModelKind, Network, Output, Pooling, Runtime, unusable};
 
 /// An embedding model that runs in this process.
 pub struct LocalEmbedder {
@@ -23,7 +23,7 @@ impl LocalEmbedder {
     pub fn load(runtime: &Runtime, folder: &Path, threads: Option<usize>) -> Result<Self, ModelError> {
         let network = Network::load(runtime, folder, threads)?;
         let card = &network.card;
-        if card.kind != Kind::Embedding || card.dimensions == 0 {
+        if card.kind != ModelKind::Embedding || card.dimensions == 0 {
             return Err(unusable(folder, "its card does not say that it is an embedding model".to_owned()));
         }
         let settings = EmbeddingSettings {

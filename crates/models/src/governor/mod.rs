@@ -4,10 +4,10 @@
 //! `pace` is how fast, `breaker` whether at all, `queue` who next, `budget` how much a tenant may use. Those are
 //! pure or nearly so; this file is where they meet the clock.
 
+mod adaptive_limit;
 mod breaker;
 mod budget;
 mod counters;
-mod pace;
 mod permit;
 mod queue;
 mod settings;
@@ -26,7 +26,7 @@ pub use settings::GovernorSettings;
 use counters::{Counters, count};
 pub(crate) use permit::Permit;
 use permit::Slot;
-use queue::{Admitted, Place, Queue, Waiter};
+use queue::{Admitted, Queue, QueueTicket, Waiter};
 
 /// Why an attempt did not succeed, and what that means for the next.
 #[derive(Debug)]
@@ -207,7 +207,12 @@ impl Governor {
     }
 
     /// Waits until it is this call's turn.
-    async fn turn(self: &Arc<Self>, place: Place, tokens: u64, until: Instant) -> Result<Slot, ModelError> {
+    async fn turn(
+        self: &Arc<Self>,
+        place: QueueTicket,
+        tokens: u64,
+        until: Instant,
+    ) -> Result<Slot, ModelError> {
         let asked = Instant::now();
         let (turn, mine) = oneshot::channel();
         let mut waiting = Waiting { governor: self, place, turn: mine };
@@ -282,7 +287,7 @@ async fn watch(governor: Arc<Governor>) {
 /// A call in the queue. Whoever goes away leaves the queue, and gives back the turn that came in the meantime.
 struct Waiting<'a> {
     governor: &'a Arc<Governor>,
-    place: Place,
+    place: QueueTicket,
     turn: oneshot::Receiver<Result<Admitted, ModelError>>,
 }
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use ibid_core::model::{Class, ModelError};
 use tokio::sync::oneshot;
 
+use super::adaptive_limit::AdaptiveLimit;
 use super::breaker::{Admission, Breaker};
-use super::pace::Pace;
 use super::settings::GovernorSettings;
 
 /// How long it takes until the demand of people is forgotten by two thirds.
@@ -15,7 +15,7 @@ const DEMAND_FADES: Duration = Duration::from_secs(10);
 
 /// A call's place in the queue. Whoever tries again keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct QueueTicket {
     pub(crate) class: Class,
     number: u64,
 }
@@ -41,10 +41,10 @@ pub(super) struct Queue {
     /// How many places people took lately, which fades.
     chat_demand: f64,
     chat_demand_at: Instant,
-    waiting: BTreeMap<Place, Waiter>,
+    waiting: BTreeMap<QueueTicket, Waiter>,
     in_flight: [usize; 2],
     next: u64,
-    pub(super) pace: Pace,
+    pub(super) pace: AdaptiveLimit,
     pub(super) breaker: Breaker,
     /// Whether a task watches the clock for this queue.
     pub(super) watched: bool,
@@ -61,18 +61,18 @@ impl Queue {
             waiting: BTreeMap::new(),
             in_flight: [0; 2],
             next: 0,
-            pace: Pace::new(settings.requests_per_minute, settings.tokens_per_minute, now),
+            pace: AdaptiveLimit::new(settings.requests_per_minute, settings.tokens_per_minute, now),
             breaker: Breaker::new(settings.breaker_failures, settings.breaker_pause),
             watched: false,
         }
     }
 
-    pub(super) fn place(&mut self, class: Class) -> Place {
+    pub(super) fn place(&mut self, class: Class) -> QueueTicket {
         self.next += 1;
-        Place { class, number: self.next }
+        QueueTicket { class, number: self.next }
     }
 
-    pub(super) fn wait(&mut self, place: Place, waiter: Waiter, now: Instant) {
+    pub(super) fn wait(&mut self, place: QueueTicket, waiter: Waiter, now: Instant) {
         self.waiting.insert(place, waiter);
         if place.class == Class::Chat {
             let wanted = self.in_flight[Class::Chat as usize] + self.waiting()[Class::Chat as usize];
@@ -81,7 +81,7 @@ impl Queue {
         }
     }
 
-    pub(super) fn leave(&mut self, place: Place) {
+    pub(super) fn leave(&mut self, place: QueueTicket) {
         self.waiting.remove(&place);
     }
 
@@ -157,7 +157,7 @@ impl Queue {
     /// Tells those who cannot be served within their patience, so that they can look elsewhere.
     fn turn_away(&mut self, now: Instant) {
         let Some((until, error)) = self.blocked(now) else { return };
-        let hopeless: Vec<Place> =
+        let hopeless: Vec<QueueTicket> =
             self.waiting.iter().filter(|(_, waiter)| waiter.until < until).map(|(place, _)| *place).collect();
         for place in hopeless {
             if let Some(waiter) = self.waiting.remove(&place) {

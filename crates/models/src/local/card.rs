@@ -16,7 +16,7 @@ pub struct Card {
     /// Its name. Vectors of different names must not be compared.
     pub name: String,
     /// What it does.
-    pub kind: Kind,
+    pub kind: ModelKind,
     /// The network, in this folder.
     #[serde(default = "network_file")]
     pub network: PathBuf,
@@ -44,7 +44,7 @@ pub struct Card {
 /// What a model does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum ModelKind {
     /// Gives texts vectors.
     Embedding,
     /// Scores passages.

@@ -5,7 +5,7 @@ mod card;
 mod network;
 mod runtime;
 
-pub use card::{Card, Kind, Pooling};
+pub use card::{Card, ModelKind, Pooling};
 pub(crate) use card::{FILE as CARD_FILE, unusable};
 pub(crate) use network::{Input, Network, Output};
 pub use runtime::Runtime;

@@ -10,7 +10,7 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Request};
 use ibid_core::Secret;
 use ibid_core::model::ModelError;
-use ibid_egress::{Egress, Host, Limits, Response, Rules};
+use ibid_egress::{Egress, EgressLimits, Host, Response, Rules};
 use serde_json::Value;
 use url::Url;
 
@@ -51,7 +51,7 @@ impl Provider {
         let host = Host::of(&base).map_err(|error| invalid(error.to_string()))?;
         // The silence is watched where the tokens are; this one is for everything else.
         let silence = limits.first_token.max(limits.between_tokens) * 2;
-        let door = Limits { connect: limits.connect, silence, ..Limits::default() };
+        let door = EgressLimits { connect: limits.connect, silence, ..EgressLimits::default() };
         let egress = Egress::new(Rules::only([host]), door).map_err(|error| invalid(error.to_string()))?;
         let governor = Governor::new(&name, governor, budget);
         Ok(Arc::new(Self { name, base, key, key_from, egress, governor, limits }))

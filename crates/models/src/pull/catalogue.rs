@@ -1,6 +1,6 @@
 //! The models that ibid recommends, with everything that is known of them.
 
-use crate::local::Kind;
+use crate::local::ModelKind;
 
 /// A model that ibid recommends.
 #[derive(Debug)]
@@ -8,7 +8,7 @@ pub struct Recommended {
     /// Its name here.
     pub name: &'static str,
     /// What it does.
-    pub kind: Kind,
+    pub kind: ModelKind,
     /// How much is fetched, in megabytes.
     pub megabytes: u32,
     /// What it is good for.
@@ -39,8 +39,8 @@ impl Recommended {
     /// What its folder says of it.
     pub(super) fn card(&self) -> String {
         let kind = match self.kind {
-            Kind::Embedding => "embedding",
-            Kind::Rerank => "rerank",
+            ModelKind::Embedding => "embedding",
+            ModelKind::Rerank => "rerank",
         };
         format!(
             "# {} at {}\n# Licence: {}\nname = \"{}\"\nkind = \"{kind}\"\n{}",
@@ -53,7 +53,7 @@ impl Recommended {
 pub const RECOMMENDED: [Recommended; 2] = [
     Recommended {
         name: "multilingual-e5-small",
-        kind: Kind::Embedding,
+        kind: ModelKind::Embedding,
         megabytes: 135,
         good_for: "searching in some 100 languages, and across them, on any CPU",
         licence: "MIT",
@@ -72,7 +72,7 @@ pub const RECOMMENDED: [Recommended; 2] = [
     },
     Recommended {
         name: "bge-reranker-v2-m3",
-        kind: Kind::Rerank,
+        kind: ModelKind::Rerank,
         megabytes: 590,
         good_for: "reranking in many languages; large, so for machines with cores to spare",
         licence: "Apache-2.0",
@@ -99,9 +99,9 @@ mod tests {
             std::fs::write(folder.path().join("model.toml"), model.card()).unwrap();
             let card = Card::read(folder.path()).unwrap();
             assert_eq!((card.name.as_str(), card.kind), (model.name, model.kind));
-            assert_eq!(card.kind == Kind::Embedding, card.dimensions > 0);
+            assert_eq!(card.kind == ModelKind::Embedding, card.dimensions > 0);
             assert!(model.files.iter().any(|file| *file.name == *card.network));
         }
-        assert!(RECOMMENDED.iter().any(|model| model.by_default && model.kind == Kind::Embedding));
+        assert!(RECOMMENDED.iter().any(|model| model.by_default && model.kind == ModelKind::Embedding));
     }
 }

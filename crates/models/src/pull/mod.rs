@@ -9,7 +9,7 @@ mod library;
 
 use std::path::{Path, PathBuf};
 
-use ibid_egress::{Egress, Host, Limits, Rules};
+use ibid_egress::{Egress, EgressLimits, Host, Rules};
 use url::Url;
 
 pub use catalogue::{RECOMMENDED, Recommended};
@@ -162,7 +162,7 @@ fn way_to(source: &str) -> Result<Egress, PullError> {
     let invalid = |reason: String| ibid_egress::Error::Refused { host: source.to_owned(), reason };
     let url = Url::parse(source).map_err(|error| invalid(error.to_string()))?;
     let host = Host::of(&url).map_err(|error| invalid(error.to_string()))?;
-    let limits = Limits { body_bytes: 4 << 30, ..Limits::default() };
+    let limits = EgressLimits { body_bytes: 4 << 30, ..EgressLimits::default() };
     Ok(Egress::new(Rules::public().and([host]), limits)?)
 }
 

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use ibid_core::model::{Caller, ModelError, Reranker};
 
 use crate::governor::Stats;
-use crate::local::{Input, Kind, Network, Output, Runtime, unusable};
+use crate::local::{Input, ModelKind, Network, Output, Runtime, unusable};
 
 /// A rerank model that runs in this process.
 pub struct LocalReranker {
@@ -20,7 +20,7 @@ impl LocalReranker {
     /// Fails when the folder holds no rerank model that can be run.
     pub fn load(runtime: &Runtime, folder: &Path, threads: Option<usize>) -> Result<Self, ModelError> {
         let network = Network::load(runtime, folder, threads)?;
-        if network.card.kind != Kind::Rerank {
+        if network.card.kind != ModelKind::Rerank {
             return Err(unusable(folder, "its card does not say that it is a rerank model".to_owned()));
         }
         Ok(Self { network })

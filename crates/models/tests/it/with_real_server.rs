@@ -40,12 +40,12 @@ async fn an_answer_streams_and_its_usage_is_told() {
 struct Product {
     /// What it is called.
     name: String,
-    kind: Kind,
+    kind: ModelKind,
     price: Option<u32>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-enum Kind {
+enum ModelKind {
     Lamp,
     Vehicle,
 }
@@ -56,7 +56,7 @@ async fn a_form_is_kept() {
         ask_for::<Product>(&real(), asking("Describe this product: an LED lamp for 12 dollars."))
             .await
             .unwrap();
-    assert!(!product.name.is_empty() && matches!(product.kind, Kind::Lamp | Kind::Vehicle));
+    assert!(!product.name.is_empty() && matches!(product.kind, ModelKind::Lamp | ModelKind::Vehicle));
     assert!(product.price.is_none_or(|price| price < 1_000_000) && reply.finish == Finish::Stop);
 }
 

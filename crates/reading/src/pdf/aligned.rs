@@ -5,7 +5,7 @@
 
 use super::glyphs::{Glyph, Rule};
 use super::lines::{TextLine, line, on_baselines};
-use super::tables::{Placed, inside};
+use super::placed::{PlacedTable, inside};
 use crate::page::{Rect, Row, Table};
 
 /// Rules that bound one table begin and end this near to each other.
@@ -29,7 +29,7 @@ struct Pieces {
 }
 
 /// The tables between the horizontal rules of a page.
-pub(crate) fn aligned(glyphs: &[Glyph], horizontals: &[Rule]) -> Vec<Placed> {
+pub(crate) fn aligned(glyphs: &[Glyph], horizontals: &[Rule]) -> Vec<PlacedTable> {
     let mut groups: Vec<Vec<Rule>> = Vec::new();
     for rule in horizontals.iter().filter(|rule| rule.to - rule.from >= NARROWEST) {
         let fits = |group: &&mut Vec<Rule>| {
@@ -44,7 +44,7 @@ pub(crate) fn aligned(glyphs: &[Glyph], horizontals: &[Rule]) -> Vec<Placed> {
 }
 
 /// The tables between rules that begin and end alike, from top to bottom.
-fn in_group(glyphs: &[Glyph], rules: &[Rule]) -> Vec<Placed> {
+fn in_group(glyphs: &[Glyph], rules: &[Rule]) -> Vec<PlacedTable> {
     let mut tables = Vec::new();
     let mut bands: Vec<Vec<Pieces>> = Vec::new();
     let mut close = |bands: &mut Vec<Vec<Pieces>>| tables.extend(table(std::mem::take(bands)));
@@ -91,7 +91,7 @@ fn is_tabular(lines: &[Pieces]) -> bool {
     parted >= 2 && parted * 2 >= lines.len()
 }
 
-fn table(bands: Vec<Vec<Pieces>>) -> Option<Placed> {
+fn table(bands: Vec<Vec<Pieces>>) -> Option<PlacedTable> {
     let heads = if bands.len() > 1 && bands[0].len() <= LONGEST_HEAD { bands[0].len() } else { 0 };
     let lines: Vec<Pieces> = bands.into_iter().flatten().collect();
     if lines.len() < 2 || !is_tabular(&lines) {
@@ -116,7 +116,7 @@ fn table(bands: Vec<Vec<Pieces>>) -> Option<Placed> {
             super::entries::join(name, row.cell(last));
         }
     }
-    Some(Placed { table: Table { columns, heads, rows, continues: false }, place })
+    Some(PlacedTable { table: Table { columns, heads, rows, continues: false }, place })
 }
 
 /// Whether every column is full of long lines, as where prose is set in columns.

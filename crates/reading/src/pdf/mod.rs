@@ -5,6 +5,7 @@ mod entries;
 mod glyphs;
 mod lines;
 mod ocr;
+mod placed;
 mod prose;
 mod tables;
 mod turn;

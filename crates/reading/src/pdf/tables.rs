@@ -6,6 +6,7 @@ use super::aligned::aligned;
 use super::entries::{Column, entries, join};
 use super::glyphs::{Glyph, Rule};
 use super::lines::{TextLine, lines};
+use super::placed::{PlacedTable, inside};
 use crate::page::{Rect, Row, Table};
 
 /// Rules that meet, or lie on one line, may miss each other by so much.
@@ -19,21 +20,8 @@ const TALL: f32 = 60.0;
 /// So many rows at the top may be a header.
 const MOST_HEADS: usize = 4;
 
-/// A table and the part of the page that it takes.
-pub(crate) struct Placed {
-    pub(crate) table: Table,
-    pub(crate) place: Rect,
-}
-
-impl Placed {
-    /// Whether a glyph stands in it.
-    pub(crate) fn holds(&self, glyph: &Glyph) -> bool {
-        self.place.holds(glyph.centre())
-    }
-}
-
 /// The tables of a page.
-pub(crate) fn tables(glyphs: &[Glyph], rules: &[Rule]) -> Vec<Placed> {
+pub(crate) fn tables(glyphs: &[Glyph], rules: &[Rule]) -> Vec<PlacedTable> {
     if rules.len() > MOST_RULES {
         return Vec::new();
     }
@@ -43,7 +31,7 @@ pub(crate) fn tables(glyphs: &[Glyph], rules: &[Rule]) -> Vec<Placed> {
         return Vec::new();
     }
     let found = TableFinder::new(edges, TableSettings::default()).find_tables();
-    let mut tables: Vec<Placed> = found.iter().filter_map(|found| table(found, glyphs)).collect();
+    let mut tables: Vec<PlacedTable> = found.iter().filter_map(|found| table(found, glyphs)).collect();
     let horizontals = merged(rules.iter().filter(|rule| !rule.vertical));
     let taken = |glyph: &Glyph| tables.iter().any(|table| table.holds(glyph));
     let free: Vec<Glyph> = glyphs.iter().filter(|glyph| !taken(glyph)).copied().collect();
@@ -173,7 +161,7 @@ fn stop(stops: &[f32], value: f32) -> usize {
     stops.partition_point(|stop| *stop < value - 1.0)
 }
 
-fn table(found: &Found, glyphs: &[Glyph]) -> Option<Placed> {
+fn table(found: &Found, glyphs: &[Glyph]) -> Option<PlacedTable> {
     let grid = Grid::of(&found.cells);
     let (Some(&left), Some(&right)) = (grid.xs.first(), grid.xs.last()) else { return None };
     let (Some(&top), Some(&bottom)) = (grid.ys.first(), grid.ys.last()) else { return None };
@@ -207,7 +195,7 @@ fn table(found: &Found, glyphs: &[Glyph]) -> Option<Placed> {
     }
     let heads = heads.unwrap_or_else(|| heads_of(&rows)).min(MOST_HEADS);
     let columns = names(&grid, first, &rows[..heads.min(rows.len())]);
-    Some(Placed { table: Table { columns, heads, rows, continues: false }, place })
+    Some(PlacedTable { table: Table { columns, heads, rows, continues: false }, place })
 }
 
 /// Whether a band of the table holds entries that no rules part.
@@ -273,11 +261,6 @@ fn names(grid: &Grid, first: usize, heads: &[Row]) -> Vec<String> {
         }
     }
     names
-}
-
-/// The glyphs in a part of the page.
-pub(crate) fn inside(glyphs: &[Glyph], place: Rect) -> Vec<Glyph> {
-    glyphs.iter().filter(|glyph| place.holds(glyph.centre())).copied().collect()
 }
 
 fn text_in(glyphs: &[Glyph], cell: Rect) -> String {

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::process::Command;
 
-use ibid_reading::Kind;
+use ibid_reading::FileFormat;
 use ibid_reading::page::{Block, PageKind, Skip};
 
 use crate::stage::{read_with, reader, sample, tables};
 
-async fn pages(text: &str, kind: Kind) -> Vec<ibid_reading::page::Page> {
+async fn pages(text: &str, kind: FileFormat) -> Vec<ibid_reading::page::Page> {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), text).unwrap();
     read_with(&reader(), file.path(), kind).await.unwrap().pages
@@ -17,7 +17,7 @@ async fn pages(text: &str, kind: Kind) -> Vec<ibid_reading::page::Page> {
 #[tokio::test]
 async fn markdown_has_headings_lists_and_tables() {
     let text = "# Rules\n\nFirst *words*.\n\n- one\n- two\n\n| Code | Rate |\n|---|---|\n| 8539 | 2 % |\n\n## More\n\nLast.";
-    let pages = pages(text, Kind::Markdown).await;
+    let pages = pages(text, FileFormat::Markdown).await;
     let [page] = pages.as_slice() else { panic!("one page: {pages:?}") };
     assert_eq!(page.kind, PageKind::Table);
     assert!(matches!(&page.blocks[0], Block::Heading { level: 1, .. }));
@@ -35,7 +35,7 @@ async fn markdown_has_headings_lists_and_tables() {
 async fn html_loses_its_scripts_and_keeps_its_tables() {
     let text = "<html><head><title>Duty</title><style>p{}</style></head><body><h2>Rates</h2><script>alert(1)</script>\
                 <p>All <b>rates</b> are low.</p><table><tr><th>Code<th>Rate</tr><tr><td>8539<td>2 %</tr></table></body></html>";
-    let pages = pages(text, Kind::Html).await;
+    let pages = pages(text, FileFormat::Html).await;
     let said: Vec<String> = pages[0].blocks.iter().map(Block::text).collect();
     assert_eq!(said, ["Rates", "All rates are low.", "Code\tRate\n8539\t2 %"]);
     assert_eq!(tables(&pages[0]).next().unwrap().columns, ["Code", "Rate"]);
@@ -45,7 +45,7 @@ async fn html_loses_its_scripts_and_keeps_its_tables() {
 async fn cells_of_html_reach_over_rows_and_columns() {
     let text = "<table><thead><tr><th rowspan=2>Code<th colspan=2>Rates</tr><tr><th>General<th>Special</tr></thead>\
                 <tr><td rowspan=2>8539<td>2 %<td>Free</tr><tr><td>3 %<td>1 %</tr></table>";
-    let pages = pages(text, Kind::Html).await;
+    let pages = pages(text, FileFormat::Html).await;
     let table = tables(&pages[0]).next().unwrap();
     assert_eq!((table.heads, table.columns.join("; ").as_str()), (2, "Code; Rates General; Rates Special"));
     let last = table.rows.last().unwrap();
@@ -62,7 +62,7 @@ async fn cells_of_html_that_reach_down_move_no_others() {
             "x y",
         ),
     ] {
-        let pages = pages(text, Kind::Html).await;
+        let pages = pages(text, FileFormat::Html).await;
         let last = tables(&pages[0]).next().unwrap().rows.last().unwrap();
         let said: Vec<&str> = (0..last.cells.len()).map(|column| last.cell(column)).collect();
         assert_eq!(said.join(" "), expected);
@@ -75,7 +75,7 @@ async fn a_form_feed_begins_a_page_and_pages_without_content_say_why() {
         .repeat(3);
     let contents = "Contents\nScope ..... 1\nRates ..... 4\nPenalties ..... 12\nAppeals ..... 20\nForms ..... 31\nDefinitions ..... 44\nOffices and ports of entry ..... 57\n";
     let text = format!("{full}\u{c}This page intentionally left blank.\u{c}{contents}\u{c}short\u{c}");
-    let pages = pages(&text, Kind::Text).await;
+    let pages = pages(&text, FileFormat::Text).await;
     let skipped: Vec<Option<Skip>> = pages.iter().map(|page| page.skipped).collect();
     assert_eq!(
         skipped,
@@ -89,9 +89,9 @@ async fn a_scanned_page_is_recognised_where_tesseract_is_and_named_where_it_is_n
     let folder = tempfile::tempdir().unwrap();
     let scanned = folder.path().join("scanned.pdf");
     scan(&sample("hts-chapter-85-pages-70-71.pdf"), &scanned);
-    let unread = read_with(&reader(), &scanned, Kind::Pdf).await.unwrap();
+    let unread = read_with(&reader(), &scanned, FileFormat::Pdf).await.unwrap();
     assert_eq!((unread.pages[0].kind, unread.pages[0].skipped), (PageKind::Scanned, Some(Skip::NotRead)));
-    let read = read_with(&reader().with_recognition("eng"), &scanned, Kind::Pdf).await.unwrap();
+    let read = read_with(&reader().with_recognition("eng"), &scanned, FileFormat::Pdf).await.unwrap();
     assert_eq!((read.pages[0].kind, read.pages[0].skipped), (PageKind::Scanned, None));
     let text = read.pages[0].text();
     assert!(text.contains("Harmonized Tariff Schedule"), "{text}");

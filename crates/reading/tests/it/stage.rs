@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ibid_reading::page::{Block, Page, Table};
-use ibid_reading::{Failure, Kind, Limits, Reader, Reading, whole};
+use ibid_reading::{Failure, FileFormat, Reader, ReaderLimits, Reading, whole};
 use ibid_testkit::RealModels;
 
 /// The example program, which cargo builds together with the tests.
@@ -17,14 +17,17 @@ fn program() -> PathBuf {
 }
 
 pub(crate) fn reader() -> Reader {
-    let limits =
-        Limits { opening: Duration::from_secs(10), silence: Duration::from_secs(30), ..Limits::default() };
+    let limits = ReaderLimits {
+        opening: Duration::from_secs(10),
+        silence: Duration::from_secs(30),
+        ..ReaderLimits::default()
+    };
     Reader::new(program(), ["read-one-document"])
         .with_pdfium(RealModels::find().path("pdfium/libpdfium.so"))
         .within(limits)
 }
 
-pub(crate) async fn read_with(reader: &Reader, file: &Path, kind: Kind) -> Result<Reading, Failure> {
+pub(crate) async fn read_with(reader: &Reader, file: &Path, kind: FileFormat) -> Result<Reading, Failure> {
     let mut reading = reader.read(file, kind, 0..u32::MAX, |_, _| {}).await?;
     whole::complete(&mut reading.pages, 100);
     Ok(reading)
@@ -32,7 +35,7 @@ pub(crate) async fn read_with(reader: &Reader, file: &Path, kind: Kind) -> Resul
 
 pub(crate) async fn read(file: &Path) -> Reading {
     let bytes = std::fs::read(file).expect("the file is there");
-    let kind = ibid_reading::kind_of(&file.to_string_lossy(), &bytes).expect("a known form");
+    let kind = ibid_reading::format_of(&file.to_string_lossy(), &bytes).expect("a known form");
     read_with(&reader(), file, kind).await.expect("it can be read")
 }
 

@@ -1,14 +1,15 @@
 //! Who may use the server, as whom, and how often.
 
 mod oidc;
-mod pace;
+mod rate_limit;
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use axum::http::{HeaderMap, header};
-use ibid_core::Scope;
+use ibid_app::{LOCAL_KEY_PREFIX, SCOPE_HEADER, local_proof};
+use ibid_core::{Scope, Secret, Tenant};
 use sha2::{Digest as _, Sha256};
 use url::{Host, Url};
 
@@ -16,7 +17,7 @@ pub use oidc::{Claims, Issuer};
 
 use crate::http::{Caller, Problem};
 use oidc::Tokens;
-use pace::Pace;
+use rate_limit::RateLimiter;
 
 /// A key as it is configured: never the key itself.
 #[derive(Debug, Clone)]
@@ -37,9 +38,11 @@ pub struct Access {
     keys: HashMap<[u8; 32], Key>,
     tokens: Option<Tokens>,
     open: Option<Scope>,
+    /// The key of the terminal beside this server.
+    terminal: Option<Secret>,
     origins: Vec<String>,
     per_minute: Option<NonZeroU32>,
-    pace: Pace,
+    pace: RateLimiter,
 }
 
 impl Access {
@@ -60,6 +63,14 @@ impl Access {
         self
     }
 
+    /// And the terminal on this machine, with the key that only whoever owns the data folder can read. It says for whom it
+    /// asks, and may ask as often as it likes.
+    #[must_use]
+    pub fn and_terminal(mut self, key: &Secret) -> Self {
+        self.terminal = Some(key.clone());
+        self
+    }
+
     /// Pages of these origins may use it in a browser.
     #[must_use]
     pub fn for_pages_of(mut self, origins: Vec<String>) -> Self {
@@ -74,6 +85,11 @@ impl Access {
         self
     }
 
+    /// Shows a terminal that this is the server it looks for.
+    pub(crate) fn proof(&self, number: &str) -> Option<String> {
+        self.terminal.as_ref().map(|key| local_proof(key, number))
+    }
+
     /// Whether whoever is on this machine may use it, without a key.
     pub(crate) fn is_open(&self) -> bool {
         self.open.is_some()
@@ -86,9 +102,26 @@ impl Access {
 
     /// Who asks, if they may, and not too often.
     pub(crate) async fn caller(&self, key: Option<&str>, headers: &HeaderMap) -> Result<Caller, Problem> {
+        if let Some(key) = key.filter(|key| key.starts_with(LOCAL_KEY_PREFIX)) {
+            return self.terminal(key, headers);
+        }
         let (caller, own) = self.known(key, headers).await?;
         self.pace.take(&caller.name, own.or(self.per_minute))?;
         Ok(caller)
+    }
+
+    /// The terminal beside this server. The key of another one is refused also where none is needed: who sends it looks for
+    /// that other server.
+    fn terminal(&self, key: &str, headers: &HeaderMap) -> Result<Caller, Problem> {
+        if self.terminal.as_ref().is_none_or(|own| hash(own.reveal()) != hash(key)) {
+            return Err(Problem::unauthorized("this is the key of another server's terminal"));
+        }
+        let scope = match headers.get(SCOPE_HEADER) {
+            Some(scope) => serde_json::from_slice(scope.as_bytes())
+                .map_err(|error| Problem::invalid(format!("`{SCOPE_HEADER}` cannot be read: {error}")))?,
+            None => Scope::of(Tenant::local()),
+        };
+        Ok(Caller { name: Arc::from("terminal"), scope })
     }
 
     async fn known(
@@ -103,8 +136,7 @@ impl Access {
         let Some(key) = key else {
             return Err(Problem::unauthorized("send a key, as `x-api-key` or `Authorization: Bearer …`"));
         };
-        let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
-        if let Some(known) = self.keys.get(&hash) {
+        if let Some(known) = self.keys.get(&hash(key)) {
             let caller = Caller { name: known.name.as_str().into(), scope: known.scope.clone() };
             return Ok((caller, known.per_minute));
         }
@@ -132,6 +164,10 @@ impl Access {
             _ => Ok(()),
         }
     }
+}
+
+fn hash(key: &str) -> [u8; 32] {
+    Sha256::digest(key.as_bytes()).into()
 }
 
 /// Whether an origin is the one that the request goes to.
@@ -177,6 +213,30 @@ mod tests {
             let known = access.caller(None, &headers(host, origin)).await;
             assert_eq!(known.is_ok(), allowed, "{host} {origin:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn the_terminal_asks_for_whom_it_says_and_only_at_its_own_server() {
+        let key = Secret::random(LOCAL_KEY_PREFIX);
+        let other = Secret::random(LOCAL_KEY_PREFIX);
+        let acme = Scope::of("acme".parse().unwrap()).holding(["legal".parse().unwrap()]);
+        let mut headers = headers("127.0.0.1:8123", None);
+        for access in [Access::open(Scope::of(Tenant::local())), Access::keys([])] {
+            let access = access.at_most(NonZeroU32::new(1)).and_terminal(&key);
+            headers.remove(SCOPE_HEADER);
+            let caller = access.caller(Some(key.reveal()), &headers).await.unwrap();
+            assert_eq!(caller.scope, Scope::of(Tenant::local()));
+            let header = HeaderValue::from_str(&serde_json::to_string(&acme).unwrap()).unwrap();
+            headers.insert(SCOPE_HEADER, header);
+            let caller = access.caller(Some(key.reveal()), &headers).await.unwrap();
+            assert_eq!((&*caller.name, &caller.scope), ("terminal", &acme));
+            assert!(access.caller(Some(other.reveal()), &headers).await.is_err());
+        }
+        // Whoever has another key cannot widen what it gives by saying so.
+        let open = Access::open(Scope::of(Tenant::local()));
+        let caller = open.caller(None, &headers).await.unwrap();
+        assert_eq!(caller.scope, Scope::of(Tenant::local()));
+        assert!(open.caller(Some(key.reveal()), &headers).await.is_err());
     }
 
     #[tokio::test]

@@ -4,13 +4,12 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use axum::extract::State;
-use ibid_knowledge::{Document, Status, Tally};
+use ibid_knowledge::{Document, DocumentStatus, PageCounts};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::app::App;
 use crate::http::{Caller, Problem, Query};
-use crate::library::problem;
+use crate::state::ServerState;
 
 /// So many documents are listed at once, unless said otherwise, and at most.
 const USUAL: usize = 100;
@@ -35,7 +34,7 @@ pub(super) struct Documents {
 #[schemars(rename = "DocumentListed")]
 struct Listed {
     #[serde(flatten)]
-    document: Document<Tally>,
+    document: Document<PageCounts>,
 }
 
 /// What documents come to.
@@ -55,11 +54,11 @@ pub(crate) struct Figures {
 
 impl Figures {
     /// Of some documents.
-    pub(crate) fn of<'a>(documents: impl IntoIterator<Item = &'a Document<Tally>>) -> Self {
+    pub(crate) fn of<'a>(documents: impl IntoIterator<Item = &'a Document<PageCounts>>) -> Self {
         let mut figures = Self::default();
         for document in documents {
             figures.documents += 1;
-            figures.ready += usize::from(document.status == Status::Ready);
+            figures.ready += usize::from(document.state.is_ready());
             figures.pages += u64::from(document.pages.count);
             figures.skipped += u64::from(document.pages.skipped);
             figures.chunks += u64::from(document.chunks);
@@ -71,13 +70,13 @@ impl Figures {
 }
 
 pub(super) async fn list(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     query: Query,
 ) -> Result<axum::Json<Documents>, Problem> {
     let (skip, limit) =
         (query.number("offset")?.unwrap_or(0), query.number("limit")?.unwrap_or(USUAL).min(MOST));
-    let mut all = app.library().store.listed(&caller.scope).await.map_err(problem)?;
+    let mut all = app.documents()?.store().listed(&caller.scope).await?;
     match query.one("sort") {
         None | Some("source") => {}
         Some("title") => all.sort_by_key(|document| document.title.to_lowercase()),
@@ -91,17 +90,17 @@ pub(super) async fn list(
     }
     let fits = |name: &str, value: &str| query.one(name).is_none_or(|wanted| wanted == value);
     let named = query.one("search").map(str::to_lowercase);
-    let wanted = |document: &&Document<Tally>| {
+    let wanted = |document: &&Document<PageCounts>| {
         fits("corpus", document.corpus.as_str())
             && fits("type", &document.kind)
-            && (fits("status", document.status.name())
-                || fits("status", Status::Loading.name()) && !document.pending.is_empty())
+            && (fits("status", document.state.status().name())
+                || fits("status", DocumentStatus::Loading.name()) && document.state.pending().is_some())
             && named.as_ref().is_none_or(|named| {
                 document.title.to_lowercase().contains(named)
                     || document.source.to_lowercase().contains(named)
             })
     };
-    let fitting: Vec<&Document<Tally>> = all.iter().filter(wanted).collect();
+    let fitting: Vec<&Document<PageCounts>> = all.iter().filter(wanted).collect();
     let page = fitting.iter().skip(skip).take(limit);
     let documents = page.map(|document| Listed { document: (*document).clone() }).collect();
     Ok(axum::Json(Documents {

@@ -11,21 +11,24 @@ use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse as _;
 use ibid_core::evidence::{DocumentId, Passage};
-use ibid_knowledge::{Content, Document, Job, PageRecord};
+use ibid_knowledge::{Content, Document, PageRecord};
+use ibid_reading::{FileFormat, format_of};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::io::AsyncReadExt as _;
 use tower_http::services::ServeFile;
 
-use crate::api::{Api, about};
-use crate::app::App;
-use crate::http::{Caller, Problem};
-use crate::library::problem;
-use crate::stream::{Following, Format, Modes, Place, answered};
+use crate::api::{Api, operation};
+use crate::http::{Caller, Problem, Query, run_id};
+use crate::state::ServerState;
+use crate::stream::{StreamCursor, load_stream};
+
+/// So many bytes tell the format of a file.
+const BEGINNING: u64 = 1024;
 
 /// The routes.
 pub(crate) fn routes(api: Api) -> Api {
-    let on = |summary| about("Documents", summary);
+    let on = |summary| operation("Documents", summary);
     api.get(
         "/documents",
         list::list,
@@ -43,7 +46,7 @@ pub(crate) fn routes(api: Api) -> Api {
         "post",
         "/documents",
         upload::route(),
-        &on("Load files").takes_files::<upload::About>().gives::<upload::Taken>(),
+        &on("Load files").takes_files::<upload::DocumentForm>().gives::<upload::Taken>(),
     )
     .post(
         "/documents/fetch",
@@ -52,8 +55,18 @@ pub(crate) fn routes(api: Api) -> Api {
     )
     .get("/documents/{document}", one, on("A document, with what was read of each page").gives::<Document>())
     .delete("/documents/{document}", delete, on("Delete a document").nothing())
-    .get("/documents/{document}/events", events, on("Follow how a document is loaded").events())
-    .post("/documents/{document}/cancel", cancel, on("Stop loading a document").nothing())
+    .get(
+        "/documents/{document}/events",
+        events,
+        on("Follow how a document is loaded")
+            .query("run", "which load; the last one unless said otherwise")
+            .events(),
+    )
+    .post(
+        "/documents/{document}/cancel",
+        cancel,
+        on("Stop loading a document").query("run", "which load; every one unless said otherwise").nothing(),
+    )
     .get("/documents/{document}/original", original, on("The file itself").file())
     .get(
         "/documents/{document}/pages/{page}",
@@ -63,15 +76,14 @@ pub(crate) fn routes(api: Api) -> Api {
     .and(search::routes)
 }
 
-async fn find(app: &App, caller: &Caller, id: &str) -> Result<Document, Problem> {
-    let found =
-        app.library().store.document(&caller.scope, &DocumentId(id.to_owned())).await.map_err(problem)?;
+async fn find(app: &ServerState, caller: &Caller, id: &str) -> Result<Document, Problem> {
+    let found = app.documents()?.store().document(&caller.scope, &DocumentId(id.to_owned())).await?;
     found.ok_or_else(|| Problem::not_found(format!("there is no document {id}")))
 }
 
 /// A document with what was read of each page.
 async fn one(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<axum::Json<Document>, Problem> {
@@ -79,13 +91,13 @@ async fn one(
 }
 
 async fn delete(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Problem> {
-    match app.library().delete(&caller.scope, &named(&id)?).await? {
+    match app.documents()?.delete(&caller.scope, &named(&id)?).await? {
         true => Ok(StatusCode::NO_CONTENT),
-        false => Err(unknown(&id)),
+        false => Err(no_such_document(&id)),
     }
 }
 
@@ -93,46 +105,38 @@ async fn delete(
 fn named(id: &str) -> Result<DocumentId, Problem> {
     let digit = |sign: u8| sign.is_ascii_digit() || (b'a'..=b'f').contains(&sign);
     let plain = id.len() == 24 && id.bytes().all(digit);
-    plain.then(|| DocumentId(id.to_owned())).ok_or_else(|| unknown(id))
+    plain.then(|| DocumentId(id.to_owned())).ok_or_else(|| no_such_document(id))
 }
 
-fn unknown(id: &str) -> Problem {
+fn no_such_document(id: &str) -> Problem {
     Problem::not_found(format!("there is no document {id}"))
 }
 
 /// How the loading of a document goes on.
 async fn events(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(id): Path<String>,
+    query: Query,
     headers: HeaderMap,
 ) -> Result<Response<Body>, Problem> {
-    let id = named(&id)?;
-    let run = app.library().last_load(&caller.scope, &id).await?;
-    let (run, _) =
-        run.ok_or_else(|| Problem::not_found(format!("the document {id} was not loaded by this server")))?;
-    let following = Following {
-        engine: app.library().loads.clone(),
-        scope: caller.scope,
-        thread: Job::thread(&id),
-        run: run.id,
-        from: 0,
-        after: Place::of(&headers)?,
-        modes: Modes::default(),
-        format: Format::Ibid,
-        stop_when_gone: false,
-    };
-    Ok(answered(following, HeaderMap::new()))
+    let (id, run) = (named(&id)?, query.one("run").map(run_id).transpose()?);
+    let load = app.documents()?.load_of(&caller.scope, &id, run).await?;
+    let load =
+        load.ok_or_else(|| Problem::not_found(format!("the document {id} was not loaded by this server")))?;
+    let after = StreamCursor::of(&headers)?.map_or(0, |cursor| cursor.seq);
+    Ok(load_stream(app.documents()?.clone(), caller.scope, load.id, after))
 }
 
 /// Stops loading; what was there before stays.
 async fn cancel(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(id): Path<String>,
+    query: Query,
 ) -> Result<StatusCode, Problem> {
-    let id = named(&id)?;
-    if app.library().cancel(&caller.scope, &id).await?.is_empty() {
+    let (id, run) = (named(&id)?, query.one("run").map(run_id).transpose()?);
+    if app.documents()?.cancel(&caller.scope, &id, run).await?.is_empty() {
         return Err(Problem::not_found(format!("the document {id} is not being loaded")));
     }
     Ok(StatusCode::ACCEPTED)
@@ -140,23 +144,24 @@ async fn cancel(
 
 /// The file itself, also in parts. It is shown and never run: not as a page of this server.
 async fn original(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response<Body>, Problem> {
-    let found =
-        app.library().store.content_of(&caller.scope, &DocumentId(id.clone())).await.map_err(problem)?;
+    let found = app.documents()?.store().content_of(&caller.scope, &DocumentId(id.clone())).await?;
     let content = found.ok_or_else(|| Problem::not_found(format!("there is no document {id}")))?;
     let served = ServeFile::new(content.path()).try_call(request).await;
     let mut response = served.map_err(|error| Problem::internal(&error))?.map(Body::new);
     let headers = response.headers_mut();
     // HTML and the like are for reading, so they come as plain text.
-    let (kind, policy) = if is_pdf(&content).await {
-        // Browsers show a PDF with parts of their own, which a stricter policy would keep out.
-        ("application/pdf", "frame-ancestors 'none'")
+    let format = format_of("", &beginning(&content).await).unwrap_or(FileFormat::Text);
+    let kind = format.entry().shown_as;
+    let policy = if kind.starts_with("text/plain") {
+        "sandbox; default-src 'none'; frame-ancestors 'none'"
     } else {
-        ("text/plain; charset=utf-8", "sandbox; default-src 'none'; frame-ancestors 'none'")
+        // Browsers show a PDF with parts of their own, which a stricter policy would keep out.
+        "frame-ancestors 'none'"
     };
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
@@ -166,12 +171,14 @@ async fn original(
     Ok(response.into_response())
 }
 
-async fn is_pdf(content: &Content) -> bool {
-    let mut start = [0; 5];
-    match tokio::fs::File::open(content.path()).await {
-        Ok(mut file) => file.read_exact(&mut start).await.is_ok() && &start == b"%PDF-",
-        Err(_) => false,
+/// The first bytes of a file, which tell its format.
+async fn beginning(content: &Content) -> Vec<u8> {
+    let mut start = Vec::new();
+    if let Ok(file) = tokio::fs::File::open(content.path()).await {
+        // What cannot be read is shown as the text that it is not.
+        let _ = file.take(BEGINNING).read_to_end(&mut start).await;
     }
+    start
 }
 
 /// What a page says.
@@ -185,7 +192,7 @@ struct PageText {
 
 /// The text of a page, and where on it each part stands.
 async fn page(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path((id, page)): Path<(String, u32)>,
 ) -> Result<axum::Json<PageText>, Problem> {
@@ -193,7 +200,7 @@ async fn page(
     let record = document.pages.iter().find(|record| record.number == page).cloned();
     let record =
         record.ok_or_else(|| Problem::not_found(format!("{} has no page {page}", document.title)))?;
-    let passages = app.library().index.page(&caller.scope, &document.id, page).await;
+    let passages = app.documents()?.index().page(&caller.scope, &document.id, page).await;
     let passages = passages.map_err(|error| Problem::unavailable(error.to_string()))?;
     Ok(axum::Json(PageText { page: record, passages }))
 }

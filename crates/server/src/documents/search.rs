@@ -6,9 +6,9 @@ use ibid_core::evidence::{DocumentId, Passage, Question};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::{Api, about};
-use crate::app::App;
+use crate::api::{Api, operation};
 use crate::http::{Caller, Json, Problem};
+use crate::state::ServerState;
 
 /// So many passages are found at most.
 const MOST: usize = 100;
@@ -19,7 +19,7 @@ pub(super) fn routes(api: Api) -> Api {
     api.post(
         "/search",
         search,
-        about("Documents", "Find what documents say").takes::<Search>().gives::<Found>(),
+        operation("Documents", "Find what documents say").takes::<Search>().gives::<Found>(),
     )
 }
 
@@ -60,7 +60,7 @@ struct Found {
 }
 
 async fn search(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Json(asked): Json<Search>,
 ) -> Result<axum::Json<Found>, Problem> {
@@ -77,7 +77,7 @@ async fn search(
         Some(corpora) => caller.scope.within(corpora),
         None => caller.scope,
     };
-    let found = app.library().index.retrieve(&scope, &question).await;
+    let found = app.documents()?.index().retrieve(&scope, &question).await;
     let found = found.map_err(|error| Problem::unavailable(error.to_string()))?;
     Ok(axum::Json(Found { passages: found.passages }))
 }

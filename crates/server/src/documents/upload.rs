@@ -6,16 +6,16 @@ use axum::extract::multipart::MultipartError;
 use axum::extract::{DefaultBodyLimit, Multipart, State};
 use axum::http::StatusCode;
 use axum::routing::{MethodRouter, post};
+use ibid_app::{DocumentFields, IfLoading, LoadContent, StartedLoad};
 use ibid_core::evidence::DocumentId;
 use ibid_core::{Corpus, Label};
-use ibid_knowledge::Job;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::Semaphore;
 
-use crate::app::App;
 use crate::http::{Caller, Json, Problem};
+use crate::state::ServerState;
 
 /// So many files come in one request at most.
 const MOST: usize = 100;
@@ -24,20 +24,22 @@ const LARGEST_REQUEST: u64 = 1 << 30;
 /// So many fields that are no files, and the largest of them, in bytes.
 const MOST_FIELDS: usize = 32;
 const LARGEST_FIELD: usize = 4096;
+/// A chunk has so many characters at least and at most.
+const CHUNK: std::ops::RangeInclusive<usize> = 100..=20_000;
 /// So many requests bring files at once; others wait before they send.
-static PLACES: Semaphore = Semaphore::const_new(4);
+static UPLOAD_SLOTS: Semaphore = Semaphore::const_new(4);
 /// So long the next piece of a file may take to come.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Takes files. Their size is limited one by one.
-pub(super) fn route() -> MethodRouter<App> {
+pub(super) fn route() -> MethodRouter<ServerState> {
     post(upload).layer(DefaultBodyLimit::disable())
 }
 
 /// What is said of documents that come in.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "DocumentAbout")]
-pub(super) struct About {
+pub(super) struct DocumentForm {
     /// What tells a document apart in its corpus, so that a later one with the same key replaces it: the name of the file or
     /// the address unless said otherwise.
     key: Option<String>,
@@ -53,6 +55,12 @@ pub(super) struct About {
     /// Who may see them; empty means everybody at the tenant.
     #[serde(default)]
     labels: Vec<Label>,
+    /// Where a file comes from, as it is shown: its name unless said otherwise.
+    source: Option<String>,
+    /// The most characters of a chunk.
+    chunk_characters: Option<usize>,
+    /// How many characters two neighbouring chunks share.
+    chunk_overlap: Option<usize>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -60,7 +68,7 @@ pub(super) struct About {
 pub(super) struct Fetch {
     url: String,
     #[serde(flatten)]
-    about: About,
+    about: DocumentForm,
 }
 
 /// Documents that were taken, and are loaded now.
@@ -85,13 +93,13 @@ struct Incoming {
 }
 
 async fn upload(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     mut form: Multipart,
 ) -> Result<(StatusCode, axum::Json<Taken>), Problem> {
-    let _place = PLACES.acquire().await.map_err(|error| Problem::internal(&error))?;
-    let (mut about, mut files) = (About::default(), Vec::new());
-    let (mut fields, mut room) = (0, app.library().largest.max(LARGEST_REQUEST));
+    let _slot = UPLOAD_SLOTS.acquire().await.map_err(|error| Problem::internal(&error))?;
+    let (mut about, mut files) = (DocumentForm::default(), Vec::new());
+    let (mut fields, mut room) = (0, app.documents()?.largest_bytes().max(LARGEST_REQUEST));
     while let Some(mut field) = in_time(form.next_field()).await? {
         let Some(name) = field.file_name().map(plain) else {
             let name = field.name().unwrap_or_default().to_owned();
@@ -118,7 +126,7 @@ async fn upload(
         let file = tempfile::NamedTempFile::new().map_err(|error| Problem::internal(&error))?;
         let mut out =
             tokio::fs::File::create(file.path()).await.map_err(|error| Problem::internal(&error))?;
-        let (mut length, largest) = (0, app.library().largest);
+        let (mut length, largest) = (0, app.documents()?.largest_bytes());
         while let Some(bytes) = in_time(field.chunk()).await? {
             length += bytes.len() as u64;
             room = room.checked_sub(bytes.len() as u64).ok_or_else(|| {
@@ -138,17 +146,16 @@ async fn upload(
     if files.is_empty() {
         return Err(Problem::invalid("send at least one file, as multipart/form-data"));
     }
-    if (about.title.is_some() || about.key.is_some()) && files.len() > 1 {
+    let of_one = [("title", &about.title), ("key", &about.key), ("source", &about.source)];
+    if let Some((name, _)) = of_one.iter().find(|(_, value)| value.is_some() && files.len() > 1) {
         let count = files.len();
-        return Err(Problem::invalid(format!("a title or a key is for one document, and there are {count}")));
+        return Err(Problem::invalid(format!("a {name} is for one document, and there are {count}")));
     }
     let taken = to_the_end(async move {
         let mut taken = Vec::new();
         for Incoming { name, file } in files {
-            let job = about.job(&app, &caller, &name);
-            let document_id = job.document();
-            let run = app.library().load(&caller.scope, job, Some(file.path())).await?;
-            taken.push(TakenOne { document_id, source: name, run_id: run.to_string() });
+            let source = about.source.clone().unwrap_or(name);
+            taken.push(load(&app, &caller, &about, source, LoadContent::File(file.path())).await?);
         }
         Ok(taken)
     });
@@ -170,7 +177,7 @@ async fn in_time<T>(piece: impl Future<Output = Result<T, MultipartError>>) -> R
 }
 
 pub(super) async fn fetch(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Json(asked): Json<Fetch>,
 ) -> Result<(StatusCode, axum::Json<Taken>), Problem> {
@@ -179,14 +186,13 @@ pub(super) async fn fetch(
     if !matches!(url.scheme(), "http" | "https") {
         return Err(Problem::invalid("only http and https addresses are fetched"));
     }
-    let job = asked.about.job(&app, &caller, &asked.url);
-    let document_id = job.document();
-    let run = to_the_end(async move { app.library().load(&caller.scope, job, None).await }).await?;
-    let taken = TakenOne { document_id, source: asked.url, run_id: run.to_string() };
+    let Fetch { url, about } = asked;
+    let taken =
+        to_the_end(async move { load(&app, &caller, &about, url, LoadContent::Remote).await }).await?;
     Ok((StatusCode::ACCEPTED, axum::Json(Taken { documents: vec![taken] })))
 }
 
-impl About {
+impl DocumentForm {
     fn set(&mut self, name: &str, value: &str) -> Result<(), Problem> {
         let invalid = |error: ibid_core::InvalidName| Problem::invalid(error.to_string());
         match name {
@@ -200,32 +206,62 @@ impl About {
                 self.labels
                     .extend(labels.map(str::parse).collect::<Result<Vec<Label>, _>>().map_err(invalid)?);
             }
+            "source" => self.source = Some(printable(value)),
+            "chunk_characters" => self.chunk_characters = Some(number(name, value)?),
+            "chunk_overlap" => self.chunk_overlap = Some(number(name, value)?),
             other => return Err(Problem::invalid(format!("there is no field `{other}`"))),
         }
         Ok(())
     }
 
-    fn job(&self, app: &App, caller: &Caller, source: &str) -> Job {
-        let library = app.library();
-        let corpus = self.corpus.clone().unwrap_or_else(|| library.corpus.clone());
-        let mut settings = (library.treated)(source, &corpus);
-        settings.kind = self.kind.clone().unwrap_or(settings.kind);
-        settings.title.clone_from(&self.title);
-        settings.language.clone_from(&self.language);
-        settings.labels = self.labels.iter().cloned().collect();
-        Job {
-            tenant: caller.scope.tenant().clone(),
-            corpus,
-            key: self.key.clone().unwrap_or_else(|| source.to_owned()),
-            source: source.to_owned(),
-            version: None,
-            settings,
+    fn fields(&self) -> Result<DocumentFields, Problem> {
+        let (characters, overlap) = (self.chunk_characters, self.chunk_overlap);
+        if characters.is_some_and(|characters| !CHUNK.contains(&characters)) {
+            let (least, most) = (CHUNK.start(), CHUNK.end());
+            return Err(Problem::invalid(format!("a chunk has {least} to {most} characters")));
         }
+        if overlap.is_some_and(|overlap| overlap >= characters.unwrap_or(*CHUNK.start())) {
+            return Err(Problem::invalid("two chunks share less than a chunk: send `chunk_characters` too"));
+        }
+        Ok(DocumentFields {
+            key: self.key.as_deref().map(printable),
+            corpus: self.corpus.clone(),
+            document_type: self.kind.as_deref().map(printable),
+            title: self.title.as_deref().map(printable),
+            language: self.language.as_deref().map(printable),
+            labels: self.labels.clone(),
+            chunk: (characters, overlap),
+        })
+    }
+}
+
+/// Begins to load a document.
+async fn load(
+    app: &ServerState,
+    caller: &Caller,
+    form: &DocumentForm,
+    source: String,
+    content: LoadContent<'_>,
+) -> Result<TakenOne, Problem> {
+    let documents = app.documents()?;
+    let request = documents.request(&caller.scope, &source, &form.fields()?)?;
+    let document_id = request.document();
+    match documents.load(&caller.scope, request, content, IfLoading::Enqueue).await? {
+        StartedLoad::Running(load) => Ok(TakenOne { document_id, source, run_id: load.run.to_string() }),
+        StartedLoad::Unchanged(_) => Err(Problem::conflict(format!("{source} is loaded already"))),
     }
 }
 
 /// The name of a file, without folders and without what could steer a terminal.
 fn plain(name: &str) -> String {
     let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
-    name.chars().filter(|letter| !letter.is_control()).take(200).collect()
+    printable(name).chars().take(200).collect()
+}
+
+fn printable(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control()).collect()
+}
+
+fn number(name: &str, value: &str) -> Result<usize, Problem> {
+    value.parse().map_err(|_| Problem::invalid(format!("`{name}` must be a number, and is `{value}`")))
 }

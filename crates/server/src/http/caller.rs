@@ -11,7 +11,7 @@ use axum::response::IntoResponse as _;
 use ibid_core::Scope;
 
 use super::Problem;
-use crate::app::App;
+use crate::state::ServerState;
 
 /// Who asks, and what may be read and written for them.
 #[derive(Debug, Clone)]
@@ -32,7 +32,11 @@ impl<S: Sync> FromRequestParts<S> for Caller {
 }
 
 /// Finds out who asks, and lets nobody else through.
-pub(crate) async fn authenticate(State(app): State<App>, mut request: Request, next: Next) -> Response<Body> {
+pub(crate) async fn authenticate(
+    State(app): State<ServerState>,
+    mut request: Request,
+    next: Next,
+) -> Response<Body> {
     match app.access().caller(key_of(request.headers()), request.headers()).await {
         Ok(caller) => {
             tracing::Span::current().record("caller", &*caller.name);

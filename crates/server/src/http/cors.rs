@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
-use crate::app::App;
+use crate::state::ServerState;
 
 /// What a page may read of an answer besides its body: clients find runs and pages of lists there.
 const EXPOSED: [HeaderName; 5] = [
@@ -17,7 +17,7 @@ const EXPOSED: [HeaderName; 5] = [
 ];
 
 /// The rule for browsers.
-pub(crate) fn cors(app: &App) -> CorsLayer {
+pub(crate) fn cors(app: &ServerState) -> CorsLayer {
     let origins = app.access().origins().iter().filter_map(|origin| HeaderValue::from_str(origin).ok());
     CorsLayer::new()
         .allow_origin(AllowOrigin::list(origins))

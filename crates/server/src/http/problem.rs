@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
-use ibid_engine::{Error, StoreError};
+use ibid_engine::Error;
 use serde_json::{Value, json};
 
 /// The server is ending.
@@ -179,14 +179,34 @@ impl From<Error> for Problem {
                 Self::not_found(error.to_string())
             }
             Error::NoSuchStep { .. } => Self::not_found(error.to_string()),
-            Error::Busy(_) | Error::NotWaiting(_) => Self::conflict(error.to_string()),
+            Error::Busy(_) | Error::NotInterrupted(_) => Self::conflict(error.to_string()),
             Error::EventsDropped(_) => Self::gone(error.to_string()),
-            Error::Answer(_) | Error::NoMessage => Self::invalid(error.to_string()),
+            Error::Resume(_) | Error::NoMessage => Self::invalid(error.to_string()),
             Error::Walk(_) => Self::conflict(error.to_string()),
-            Error::Store(StoreError::Closed) => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, CLOSING, error.to_string())
-            }
-            Error::Store(_) => Self::internal(&error),
+            Error::Closed => Self::new(StatusCode::SERVICE_UNAVAILABLE, CLOSING, error.to_string()),
+            Error::InUse { .. } | Error::Backend(_) => Self::internal(&error),
+        }
+    }
+}
+
+impl From<ibid_knowledge::Error> for Problem {
+    fn from(error: ibid_knowledge::Error) -> Self {
+        match error {
+            ibid_knowledge::Error::NotAllowed(why) => Self::forbidden(why),
+            error if error.may_pass() => Self::unavailable(error.to_string()),
+            error => Self::internal(&error),
+        }
+    }
+}
+
+impl From<ibid_app::Error> for Problem {
+    fn from(error: ibid_app::Error) -> Self {
+        match error {
+            ibid_app::Error::Engine(error) => error.into(),
+            ibid_app::Error::Store(error) => error.into(),
+            ibid_app::Error::Unknown(what) => Self::not_found(what),
+            ibid_app::Error::Missing(what) => Self::unavailable(what),
+            error => Self::internal(&error),
         }
     }
 }

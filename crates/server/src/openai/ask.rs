@@ -1,13 +1,13 @@
 //! A turn that a client of OpenAI's API asks for.
 
 use futures_util::StreamExt as _;
-use ibid_core::{Message, Role, RunId, ThreadId};
-use ibid_engine::{EventStream, Lifetime, Run, RunStatus, Said, Turn};
-use ibid_graph::Kind;
+use ibid_core::event::{DraftAnswer, DraftChange};
+use ibid_core::{Message, Role, RunId, ThreadId, TurnEvent, TurnOptions};
+use ibid_engine::{Lifetime, Run, RunStatus, ThreadMessage, Turn, TurnEvents, turn_events};
 use serde_json::{Map, Value};
 
-use crate::app::App;
 use crate::http::{Caller, Problem};
+use crate::state::ServerState;
 
 /// What is asked.
 pub(super) struct Asked {
@@ -18,7 +18,7 @@ pub(super) struct Asked {
     /// What is said now.
     pub(super) message: Message,
     /// How to answer.
-    pub(super) options: Map<String, Value>,
+    pub(super) options: TurnOptions,
     /// What the caller notes of it.
     pub(super) metadata: Map<String, Value>,
 }
@@ -27,7 +27,7 @@ impl Asked {
     /// From the messages of a conversation: the last one is what is asked. What tells a model who it is, is left out: an
     /// assistant has its own instructions.
     pub(super) fn of(
-        app: &App,
+        app: &ServerState,
         assistant: &str,
         mut said: Vec<Message>,
         body: &Map<String, Value>,
@@ -36,16 +36,10 @@ impl Asked {
         said.retain(|message| message.role != Role::System);
         let message = said.pop().filter(|message| message.role == Role::User);
         let message = message.ok_or_else(|| Problem::invalid("the last message must be the user's"))?;
-        let named = ["mode", "format"].into_iter();
-        let options = named.filter_map(|name| Some((name.to_owned(), body.get(name)?.clone())));
+        let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
+        let options = TurnOptions::default().with(text("mode"), text("format"));
         let metadata = body.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
-        Ok(Self {
-            assistant: assistant.to_owned(),
-            history: said,
-            message,
-            options: options.collect(),
-            metadata,
-        })
+        Ok(Self { assistant: assistant.to_owned(), history: said, message, options, metadata })
     }
 
     /// The assistant that is asked for, as a model.
@@ -70,14 +64,14 @@ impl Asked {
     /// Begins the turn in a thread, or in a new one.
     pub(super) async fn begin(
         self,
-        app: &App,
+        app: &ServerState,
         caller: &Caller,
         thread: Option<ThreadId>,
         lifetime: Lifetime,
     ) -> Result<Answer, Problem> {
         let id = thread.unwrap_or_else(ThreadId::new);
         if thread.is_none() {
-            app.engine().begin_thread(&caller.scope, id, Map::new(), lifetime).await?;
+            app.engine().create_thread(&caller.scope, id, Map::new(), lifetime).await?;
         }
         if !self.history.is_empty() {
             app.engine().add_messages(&caller.scope, id, crate::messages::joining(self.history)).await?;
@@ -90,7 +84,7 @@ impl Asked {
 }
 
 /// Something that happens on the way to an answer.
-pub(super) enum Heard {
+pub(super) enum AnswerPiece {
     /// A piece of its text.
     Text(String),
     /// It is complete, or as complete as it will be.
@@ -102,17 +96,17 @@ pub(super) struct Ended {
     pub(super) status: RunStatus,
     pub(super) error: Option<String>,
     /// The message, if there is one.
-    pub(super) said: Option<Said>,
+    pub(super) said: Option<ThreadMessage>,
 }
 
 /// An answer that comes.
 pub(super) struct Answer {
-    app: App,
+    app: ServerState,
     caller: Caller,
     pub(super) thread: ThreadId,
     pub(super) run: RunId,
-    events: Option<EventStream>,
-    speaking: (u32, u32),
+    events: Option<TurnEvents>,
+    draft: DraftAnswer,
     heard: String,
     /// What is still to be told.
     rest: Option<Box<Ended>>,
@@ -121,45 +115,51 @@ pub(super) struct Answer {
 
 impl Answer {
     /// The answer of a run.
-    pub(super) fn new(app: &App, caller: &Caller, thread: ThreadId, run: RunId) -> Self {
+    pub(super) fn new(app: &ServerState, caller: &Caller, thread: ThreadId, run: RunId) -> Self {
         let (app, caller) = (app.clone(), caller.clone());
-        let (events, speaking, heard) = (None, (0, 0), String::new());
-        Self { app, caller, thread, run, events, speaking, heard, rest: None, over: false }
+        let (events, draft, heard) = (None, DraftAnswer::default(), String::new());
+        Self { app, caller, thread, run, events, draft, heard, rest: None, over: false }
     }
 
     /// What happens next; nothing after the end.
-    pub(super) async fn next(&mut self) -> Result<Option<Heard>, Problem> {
+    pub(super) async fn next(&mut self) -> Result<Option<AnswerPiece>, Problem> {
         if let Some(ended) = self.rest.take() {
             self.over = true;
-            return Ok(Some(Heard::End(ended)));
+            return Ok(Some(AnswerPiece::End(ended)));
         }
         if self.over {
             return Ok(None);
         }
         let events = match &mut self.events {
             Some(events) => events,
-            None => self.events.insert(self.app.engine().events(&self.caller.scope, self.run, 0).await?),
+            None => {
+                let events = turn_events(self.app.engine(), &self.caller.scope, self.run, 0).await?;
+                self.events.insert(events)
+            }
         };
         while let Some(event) = events.next().await {
             let event = event?;
-            match event.what.kind {
-                Kind::Token { text } => {
-                    let speaking = (event.what.step, event.what.attempt);
-                    // What was heard cannot be taken back here; what is said anew stands under it.
-                    let anew = !self.heard.is_empty() && self.speaking != speaking;
-                    self.speaking = speaking;
-                    let text = if anew { format!("\n\n{text}") } else { text };
+            match self.draft.apply(event.step, event.attempt, &event.event) {
+                // What was heard cannot be taken back here; what is written anew stands under it.
+                DraftChange::Began(text) if !self.heard.is_empty() => {
+                    let text = format!("\n\n{text}");
                     self.heard.push_str(&text);
-                    return Ok(Some(Heard::Text(text)));
+                    return Ok(Some(AnswerPiece::Text(text)));
                 }
-                Kind::Data { name, .. } if name == "again" => self.speaking = (u32::MAX, 0),
-                Kind::Asked { question } => {
+                DraftChange::Began(text) | DraftChange::Continued(text) => {
+                    self.heard.push_str(text);
+                    return Ok(Some(AnswerPiece::Text(text.to_owned())));
+                }
+                DraftChange::Withdrawn | DraftChange::Unchanged => {}
+            }
+            match event.event {
+                TurnEvent::Interrupted { value } => {
                     let ended =
-                        Ended { status: RunStatus::Waiting, error: Some(question.to_string()), said: None };
+                        Ended { status: RunStatus::Waiting, error: Some(value.to_string()), said: None };
                     self.rest = Some(Box::new(ended));
                     break;
                 }
-                Kind::Ended { .. } => break,
+                TurnEvent::Ended { .. } => break,
                 _ => {}
             }
         }
@@ -167,7 +167,7 @@ impl Answer {
     }
 
     /// What was said in the end and not on the way, and then the end.
-    async fn finish(&mut self) -> Result<Option<Heard>, Problem> {
+    async fn finish(&mut self) -> Result<Option<AnswerPiece>, Problem> {
         if self.rest.is_none() {
             let run = self.app.engine().run(&self.caller.scope, self.run).await?;
             self.rest = Some(Box::new(Self::settled(&self.app, &self.caller, &run).await?));
@@ -182,16 +182,16 @@ impl Answer {
         if rest.trim().is_empty() {
             let ended = self.rest.take();
             self.over = true;
-            return Ok(ended.map(Heard::End));
+            return Ok(ended.map(AnswerPiece::End));
         }
         self.heard.push_str(&rest);
-        Ok(Some(Heard::Text(rest)))
+        Ok(Some(AnswerPiece::Text(rest)))
     }
 
     /// How a run ended or where it rests, if it does, from what is kept for good.
-    pub(super) async fn settled(app: &App, caller: &Caller, run: &Run) -> Result<Ended, Problem> {
+    pub(super) async fn settled(app: &ServerState, caller: &Caller, run: &Run) -> Result<Ended, Problem> {
         let said = crate::messages::answer_of(app.engine(), &caller.scope, run).await?;
-        let error = run.error.clone().or(run.question.as_ref().map(ToString::to_string));
+        let error = run.error.clone().or(run.interrupt.as_ref().map(ToString::to_string));
         Ok(Ended { status: run.status, error, said })
     }
 
@@ -199,15 +199,15 @@ impl Answer {
     pub(super) async fn ended(mut self) -> Result<Ended, Problem> {
         loop {
             match self.next().await? {
-                Some(Heard::Text(_)) => {}
-                Some(Heard::End(ended)) => return Ok(*ended),
+                Some(AnswerPiece::Text(_)) => {}
+                Some(AnswerPiece::End(ended)) => return Ok(*ended),
                 None => return Err(Problem::gone("the answer has been told already")),
             }
         }
     }
 
     /// Forgets the thread of a conversation that the client keeps itself.
-    pub(super) async fn forget(app: &App, caller: &Caller, thread: ThreadId) {
+    pub(super) async fn forget(app: &ServerState, caller: &Caller, thread: ThreadId) {
         if let Err(error) = app.engine().delete_thread(&caller.scope, thread).await {
             tracing::warn!(%error, "a thread for one answer could not be deleted");
         }

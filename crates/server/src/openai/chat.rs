@@ -7,23 +7,23 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Response};
 use axum::response::IntoResponse as _;
 use futures_util::stream::unfold;
-use ibid_engine::{Lifetime, RunStatus, Said};
+use ibid_engine::{Lifetime, RunStatus, ThreadMessage};
 use serde_json::{Map, Value, json};
 
-use super::ask::{Answer, Asked, Ended, Heard};
-use super::wire::{citations, marks, seconds, tokens, warnings};
-use crate::api::{Api, about};
-use crate::app::App;
+use super::ask::{Answer, AnswerPiece, Asked, Ended};
+use super::wire::{citation_spans, citations, seconds, tokens, warnings};
+use crate::api::{Api, operation};
 use crate::http::{Caller, Closing, Frame, Json, Problem, events};
-use crate::stream::StopWhenGone;
+use crate::state::ServerState;
+use crate::stream::CancelOnDisconnect;
 
 pub(super) fn routes(api: Api) -> Api {
     let summary = "Answer in a conversation that the client keeps";
-    api.post("/v1/chat/completions", complete, about("OpenAI", summary).takes::<Map<String, Value>>())
+    api.post("/v1/chat/completions", complete, operation("OpenAI", summary).takes::<Map<String, Value>>())
 }
 
 async fn complete(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Json(body): Json<Map<String, Value>>,
 ) -> Result<Response<Body>, Problem> {
@@ -41,11 +41,11 @@ async fn complete(
         model: model.to_owned(),
     };
     // A client that has gone needs no answer.
-    let mut guard = StopWhenGone::new(app.engine(), &caller.scope, answer.run, true);
+    let mut guard = CancelOnDisconnect::new(app.engine(), &caller.scope, answer.run, true);
     if body.get("stream") == Some(&Value::Bool(true)) {
         let usage = body.get("stream_options").is_some_and(|options| options["include_usage"] == true);
-        let state = Telling { app, caller, answer, guard, head, usage, stage: Stage::Begin };
-        return Ok(events(HeaderMap::new(), unfold(state, Telling::next)));
+        let state = CompletionStream { app, caller, answer, guard, head, usage, stage: Stage::Begin };
+        return Ok(events(HeaderMap::new(), unfold(state, CompletionStream::next)));
     }
     let thread = answer.thread;
     let ended = answer.ended().await;
@@ -89,7 +89,7 @@ impl Head {
             "usage": usage(said),
             "citations": citations(said),
             "warnings": warnings(said),
-            "structured": said.and_then(|said| said.message.extra.get("structured")),
+            "structured": said.and_then(|said| said.message.metadata.as_ref()?.structured.clone()),
         })
     }
 
@@ -105,17 +105,17 @@ impl Head {
     }
 }
 
-fn annotations(said: Option<&Said>) -> Vec<Value> {
-    let told = marks(said).into_iter().map(|mark| {
+fn annotations(said: Option<&ThreadMessage>) -> Vec<Value> {
+    let annotations = citation_spans(said).into_iter().map(|mark| {
         json!({
             "type": "url_citation",
             "url_citation": { "url": mark.url, "title": mark.title, "start_index": mark.start, "end_index": mark.end },
         })
     });
-    told.collect()
+    annotations.collect()
 }
 
-fn usage(said: Option<&Said>) -> Value {
+fn usage(said: Option<&ThreadMessage>) -> Value {
     let (read, cached, written) = tokens(said);
     json!({
         "prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written,
@@ -133,17 +133,17 @@ enum Stage {
     Over,
 }
 
-struct Telling {
-    app: App,
+struct CompletionStream {
+    app: ServerState,
     caller: Caller,
     answer: Answer,
-    guard: StopWhenGone,
+    guard: CancelOnDisconnect,
     head: Head,
     usage: bool,
     stage: Stage,
 }
 
-impl Telling {
+impl CompletionStream {
     async fn next(mut self) -> Option<(Result<Frame, Closing>, Self)> {
         let usage = self.usage;
         let data = match std::mem::replace(&mut self.stage, Stage::Over) {
@@ -152,11 +152,11 @@ impl Telling {
                 self.head.piece(&json!({ "role": "assistant", "content": "", "refusal": null }), None, usage)
             }
             Stage::Speaking => match self.answer.next().await {
-                Ok(Some(Heard::Text(text))) => {
+                Ok(Some(AnswerPiece::Text(text))) => {
                     self.stage = Stage::Speaking;
                     self.head.piece(&json!({ "content": text }), None, usage)
                 }
-                Ok(Some(Heard::End(ended))) => {
+                Ok(Some(AnswerPiece::End(ended))) => {
                     self.guard.is_over();
                     Answer::forget(&self.app, &self.caller, self.answer.thread).await;
                     match failed(*ended) {

@@ -9,18 +9,18 @@ use axum::http::{HeaderMap, Response};
 use axum::response::IntoResponse as _;
 use futures_util::stream::unfold;
 use ibid_core::{Message, Role, RunId};
-use ibid_engine::{Lifetime, Run, RunStatus, Said, Stop};
+use ibid_engine::{Lifetime, Run, RunStatus, Stop, ThreadMessage};
 use serde_json::{Map, Value, json};
 
-use super::ask::{Answer, Asked, Ended, Heard};
-use super::wire::{citations, marks, seconds, tokens, warnings};
-use crate::api::{Api, about};
-use crate::app::App;
+use super::ask::{Answer, AnswerPiece, Asked, Ended};
+use super::wire::{citation_spans, citations, seconds, tokens, warnings};
+use crate::api::{Api, operation};
 use crate::http::{Caller, Closing, Frame, Json, Problem, Query, events, run_id};
-use crate::stream::StopWhenGone;
+use crate::state::ServerState;
+use crate::stream::CancelOnDisconnect;
 
 pub(super) fn routes(api: Api) -> Api {
-    let on = |summary| about("OpenAI", summary);
+    let on = |summary| operation("OpenAI", summary);
     api.post(
         "/v1/responses",
         create,
@@ -39,7 +39,7 @@ pub(super) fn routes(api: Api) -> Api {
 }
 
 async fn create(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Json(body): Json<Map<String, Value>>,
 ) -> Result<Response<Body>, Problem> {
@@ -67,13 +67,13 @@ async fn create(
     let answer = asked.begin(&app, &caller, thread, lifetime).await?;
     let run = app.engine().run(&caller.scope, answer.run).await?;
     let head = Head { run, previous, background, kept };
-    let mut guard = StopWhenGone::new(app.engine(), &caller.scope, answer.run, !background);
+    let mut guard = CancelOnDisconnect::new(app.engine(), &caller.scope, answer.run, !background);
     if flag("stream") == Some(true) {
-        let telling = Telling::new(app, caller, answer, guard, head);
-        return Ok(events(HeaderMap::new(), unfold(telling, Telling::next)));
+        let stream = ResponseStream::new(app, caller, answer, guard, head);
+        return Ok(events(HeaderMap::new(), unfold(stream, ResponseStream::next)));
     }
     if background {
-        return Ok(axum::Json(head.told(None)).into_response());
+        return Ok(axum::Json(head.to_wire(None)).into_response());
     }
     let thread = answer.thread;
     let ended = answer.ended().await?;
@@ -81,7 +81,7 @@ async fn create(
     if !kept {
         Answer::forget(&app, &caller, thread).await;
     }
-    Ok(axum::Json(head.told(Some(&ended))).into_response())
+    Ok(axum::Json(head.to_wire(Some(&ended))).into_response())
 }
 
 /// The messages of an input: a text, or items of which messages are taken.
@@ -96,7 +96,7 @@ fn read(input: &Value) -> Result<Vec<Message>, Problem> {
 }
 
 /// The thread to go on in: that of the response, or a copy of it up to there if it has gone on since.
-async fn go_on(app: &App, caller: &Caller, previous: &str) -> Result<ibid_core::ThreadId, Problem> {
+async fn go_on(app: &ServerState, caller: &Caller, previous: &str) -> Result<ibid_core::ThreadId, Problem> {
     let run = find(app, caller, previous).await?;
     match after(app, caller, &run).await? {
         None => Ok(run.thread),
@@ -108,14 +108,14 @@ async fn go_on(app: &App, caller: &Caller, previous: &str) -> Result<ibid_core::
 }
 
 /// The turn that came after another in its thread.
-async fn after(app: &App, caller: &Caller, run: &Run) -> Result<Option<Run>, Problem> {
+async fn after(app: &ServerState, caller: &Caller, run: &Run) -> Result<Option<Run>, Problem> {
     let runs = app.engine().runs(&caller.scope, run.thread).await?;
     let begun = runs.into_iter().filter(|run| !matches!(run.status, RunStatus::RolledBack));
     Ok(begun.skip_while(|other| other.id != run.id).nth(1))
 }
 
 /// What was said up to a response, with it.
-async fn said_up_to(app: &App, caller: &Caller, previous: &str) -> Result<Vec<Message>, Problem> {
+async fn said_up_to(app: &ServerState, caller: &Caller, previous: &str) -> Result<Vec<Message>, Problem> {
     let run = find(app, caller, previous).await?;
     let end =
         after(app, caller, &run).await?.filter(|next| !next.input.is_empty()).map(|next| next.input.start);
@@ -127,7 +127,7 @@ async fn said_up_to(app: &App, caller: &Caller, previous: &str) -> Result<Vec<Me
 }
 
 /// The run of a response.
-async fn find(app: &App, caller: &Caller, response: &str) -> Result<Run, Problem> {
+async fn find(app: &ServerState, caller: &Caller, response: &str) -> Result<Run, Problem> {
     let unknown = || Problem::not_found(format!("there is no response `{response}`"));
     let id: RunId = response.strip_prefix("resp_").and_then(|id| run_id(id).ok()).ok_or_else(unknown)?;
     let run = app.engine().run(&caller.scope, id).await.map_err(|_| unknown())?;
@@ -138,17 +138,17 @@ async fn find(app: &App, caller: &Caller, response: &str) -> Result<Run, Problem
 }
 
 /// A response as it stands.
-async fn standing(app: &App, caller: &Caller, run: Run) -> Result<Value, Problem> {
+async fn standing(app: &ServerState, caller: &Caller, run: Run) -> Result<Value, Problem> {
     let head = Head { run, previous: None, background: false, kept: true };
     if !head.run.status.is_final() && head.run.status != RunStatus::Waiting {
-        return Ok(head.told(None));
+        return Ok(head.to_wire(None));
     }
     let ended = Answer::settled(app, caller, &head.run).await?;
-    Ok(head.told(Some(&ended)))
+    Ok(head.to_wire(Some(&ended)))
 }
 
 async fn one(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(response): Path<String>,
     query: Query,
@@ -157,16 +157,16 @@ async fn one(
     if query.flag("stream") {
         let after = query.number("starting_after")?;
         let answer = Answer::new(&app, &caller, run.thread, run.id);
-        let guard = StopWhenGone::new(app.engine(), &caller.scope, run.id, false);
+        let guard = CancelOnDisconnect::new(app.engine(), &caller.scope, run.id, false);
         let head = Head { run, previous: None, background: true, kept: true };
-        let telling = Telling { after, ..Telling::new(app, caller, answer, guard, head) };
-        return Ok(events(HeaderMap::new(), unfold(telling, Telling::next)));
+        let stream = ResponseStream { after, ..ResponseStream::new(app, caller, answer, guard, head) };
+        return Ok(events(HeaderMap::new(), unfold(stream, ResponseStream::next)));
     }
     Ok(axum::Json(standing(&app, &caller, run).await?).into_response())
 }
 
 async fn cancel(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(response): Path<String>,
 ) -> Result<axum::Json<Value>, Problem> {
@@ -180,7 +180,7 @@ async fn cancel(
 }
 
 async fn delete(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(response): Path<String>,
 ) -> Result<axum::Json<Value>, Problem> {
@@ -198,7 +198,7 @@ async fn delete(
 }
 
 async fn input_items(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(response): Path<String>,
 ) -> Result<axum::Json<Value>, Problem> {
@@ -218,7 +218,7 @@ async fn input_items(
 }
 
 /// A message as an item.
-fn item(said: &Said, status: &str) -> Value {
+fn item(said: &ThreadMessage, status: &str) -> Value {
     let text = &said.message.text;
     let run = said.run.map(|run| run.to_string()).unwrap_or_default();
     match said.message.role {
@@ -237,11 +237,11 @@ fn part(text: &str, annotations: &[Value]) -> Value {
     json!({ "type": "output_text", "text": text, "annotations": annotations, "logprobs": [] })
 }
 
-fn annotations(said: Option<&Said>) -> Vec<Value> {
-    let told = marks(said).into_iter().map(|mark| {
+fn annotations(said: Option<&ThreadMessage>) -> Vec<Value> {
+    let annotations = citation_spans(said).into_iter().map(|mark| {
         json!({ "type": "file_citation", "file_id": mark.document, "filename": mark.title, "index": mark.start, "url": mark.url })
     });
-    told.collect()
+    annotations.collect()
 }
 
 /// What is told of a response besides what it says.
@@ -257,7 +257,7 @@ impl Head {
         format!("resp_{}", self.run.id)
     }
 
-    fn told(&self, ended: Option<&Ended>) -> Value {
+    fn to_wire(&self, ended: Option<&Ended>) -> Value {
         let said = ended.and_then(|ended| ended.said.as_ref());
         let (status, error) = match ended {
             None if self.run.status == RunStatus::Queued => ("queued", Value::Null),
@@ -286,7 +286,7 @@ impl Head {
     }
 }
 
-fn usage(said: Option<&Said>) -> Value {
+fn usage(said: Option<&ThreadMessage>) -> Value {
     let (read, cached, written) = tokens(said);
     json!({
         "input_tokens": read, "input_tokens_details": { "cached_tokens": cached, "cache_write_tokens": 0 },
@@ -296,11 +296,11 @@ fn usage(said: Option<&Said>) -> Value {
 }
 
 /// A response told piece by piece, under numbers without gaps.
-struct Telling {
-    app: App,
+struct ResponseStream {
+    app: ServerState,
     caller: Caller,
     answer: Answer,
-    guard: StopWhenGone,
+    guard: CancelOnDisconnect,
     head: Head,
     /// Only what has a higher number.
     after: Option<usize>,
@@ -311,34 +311,34 @@ struct Telling {
     over: bool,
 }
 
-impl Telling {
-    fn new(app: App, caller: Caller, answer: Answer, guard: StopWhenGone, head: Head) -> Self {
+impl ResponseStream {
+    fn new(app: ServerState, caller: Caller, answer: Answer, guard: CancelOnDisconnect, head: Head) -> Self {
         let item = format!("msg_{}", head.run.id);
         let (ready, text) = (std::collections::VecDeque::new(), String::new());
-        let mut telling =
+        let mut stream =
             Self { app, caller, answer, guard, head, after: None, number: 0, ready, text, item, over: false };
-        let response = telling.head.told(None);
-        telling.tell("response.created", json!({ "response": response }));
-        telling.tell("response.in_progress", json!({ "response": response }));
+        let response = stream.head.to_wire(None);
+        stream.push("response.created", json!({ "response": response }));
+        stream.push("response.in_progress", json!({ "response": response }));
         let begun = json!({
-            "id": telling.item, "type": "message", "status": "in_progress", "role": "assistant", "content": [],
+            "id": stream.item, "type": "message", "status": "in_progress", "role": "assistant", "content": [],
         });
-        telling.tell("response.output_item.added", json!({ "output_index": 0, "item": begun }));
-        telling.tell_part("response.content_part.added", json!({ "part": part("", &[]) }));
-        telling
+        stream.push("response.output_item.added", json!({ "output_index": 0, "item": begun }));
+        stream.push_part("response.content_part.added", json!({ "part": part("", &[]) }));
+        stream
     }
 
-    fn tell(&mut self, kind: &str, mut data: Value) {
+    fn push(&mut self, kind: &str, mut data: Value) {
         data["type"] = kind.into();
         data["sequence_number"] = self.number.into();
         self.number += 1;
         self.ready.push_back(Frame::new(Some(kind), &data));
     }
 
-    fn tell_part(&mut self, kind: &str, mut data: Value) {
+    fn push_part(&mut self, kind: &str, mut data: Value) {
         data["item_id"] = self.item.as_str().into();
         (data["output_index"], data["content_index"]) = (0.into(), 0.into());
-        self.tell(kind, data);
+        self.push(kind, data);
     }
 
     async fn next(mut self) -> Option<(Result<Frame, Closing>, Self)> {
@@ -354,11 +354,11 @@ impl Telling {
                 return None;
             }
             match self.answer.next().await {
-                Ok(Some(Heard::Text(text))) => {
+                Ok(Some(AnswerPiece::Text(text))) => {
                     self.text.push_str(&text);
-                    self.tell_part("response.output_text.delta", json!({ "delta": text, "logprobs": [] }));
+                    self.push_part("response.output_text.delta", json!({ "delta": text, "logprobs": [] }));
                 }
-                Ok(Some(Heard::End(ended))) => self.end(&ended).await,
+                Ok(Some(AnswerPiece::End(ended))) => self.end(&ended).await,
                 Ok(None) => return None,
                 Err(problem) if problem.is_closing() => {
                     self.over = true;
@@ -379,25 +379,25 @@ impl Telling {
     async fn end(&mut self, ended: &Ended) {
         self.over = true;
         self.guard.is_over();
-        let mut response = self.head.told(Some(ended));
+        let mut response = self.head.to_wire(Some(ended));
         if ended.status != RunStatus::Done {
-            self.tell("response.failed", json!({ "response": response }));
+            self.push("response.failed", json!({ "response": response }));
         } else {
             let all = annotations(ended.said.as_ref());
             for (index, annotation) in all.iter().enumerate() {
                 let told = json!({ "annotation_index": index, "annotation": annotation });
-                self.tell_part("response.output_text.annotation.added", told);
+                self.push_part("response.output_text.annotation.added", told);
             }
             let text = self.text.clone();
-            self.tell_part("response.output_text.done", json!({ "text": text, "logprobs": [] }));
-            self.tell_part("response.content_part.done", json!({ "part": part(&text, &all) }));
+            self.push_part("response.output_text.done", json!({ "text": text, "logprobs": [] }));
+            self.push_part("response.content_part.done", json!({ "part": part(&text, &all) }));
             let item = json!({
                 "id": self.item, "type": "message", "status": "completed", "role": "assistant",
                 "content": [part(&text, &all)],
             });
-            self.tell("response.output_item.done", json!({ "output_index": 0, "item": item }));
+            self.push("response.output_item.done", json!({ "output_index": 0, "item": item }));
             response["output"] = json!([item]);
-            self.tell("response.completed", json!({ "response": response }));
+            self.push("response.completed", json!({ "response": response }));
         }
         if !self.head.kept {
             Answer::forget(&self.app, &self.caller, self.answer.thread).await;

@@ -4,34 +4,17 @@ use std::time::Duration;
 
 use axum::http::HeaderMap;
 use futures_util::StreamExt as _;
-use ibid_core::{Role, RunId, ThreadId};
-use ibid_engine::{Error, Lifetime, Turn, WhenBusy};
-use ibid_graph::Kind;
+use ibid_core::{Role, RunId, ThreadId, TurnEvent, TurnOptions};
+use ibid_engine::{Error, Lifetime, Turn, WhenBusy, turn_events};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::outcome::Outcome;
-use crate::app::App;
 use crate::http::{Caller, Problem, headers as header_map};
+use crate::state::ServerState;
 use crate::stream::{Following, Format, Modes};
-use crate::threads::{Checkpoint, Past};
-
-/// The option that notes what was to be streamed, for those who reconnect.
-const STREAM_MODE: &str = "__stream_mode";
-
-/// What was to be streamed of a run.
-pub(super) fn modes_of(options: &Map<String, Value>) -> Vec<String> {
-    let noted = options.get(STREAM_MODE).and_then(Value::as_array).into_iter().flatten();
-    noted.filter_map(Value::as_str).map(str::to_owned).collect()
-}
-
-/// The options of a run without what is noted among them.
-pub(super) fn configured(options: &Map<String, Value>) -> Map<String, Value> {
-    let mut options = options.clone();
-    options.shift_remove(STREAM_MODE);
-    options
-}
+use crate::threads::{CheckpointRef, ThreadHistory};
 
 /// What is asked for. What is not known is left alone, since clients send more than is needed.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -100,7 +83,7 @@ impl Create {
     }
 
     /// Whether the run ends with the connection.
-    pub(super) fn stops_when_gone(&self) -> bool {
+    pub(super) fn cancels_on_disconnect(&self) -> bool {
         self.on_disconnect.as_deref() == Some("cancel")
     }
 
@@ -136,15 +119,12 @@ impl Create {
     }
 
     /// How to answer: mode, format and the like.
-    fn options(&self) -> Map<String, Value> {
+    fn options(&self) -> TurnOptions {
         let configurable = self.config.as_ref().map(|config| config.configurable.clone());
         let mut options = configurable.unwrap_or_default();
         options.extend(self.context.clone().unwrap_or_default());
         options.retain(|name, _| !name.starts_with("__") && name != "thread_id" && name != "checkpoint_id");
-        if !self.stream_mode.is_null() {
-            options.insert(STREAM_MODE.to_owned(), self.modes().into());
-        }
-        options
+        options.into()
     }
 }
 
@@ -165,18 +145,18 @@ impl Begun {
     }
 
     /// Where the run is found.
-    pub(super) fn place(&self) -> String {
+    pub(super) fn path(&self) -> String {
         format!("/threads/{}/runs/{}", self.thread, self.run)
     }
 
     /// Where the run is found, and where to go on after the connection was lost.
     pub(super) fn headers(&self, then: &str) -> HeaderMap {
-        let place = self.place();
-        header_map([("location", format!("{place}/{then}")), ("content-location", place)])
+        let path = self.path();
+        header_map([("location", format!("{path}/{then}")), ("content-location", path)])
     }
 
     /// Follows it from where it began.
-    pub(super) fn following(&self, app: &App, caller: &Caller) -> Following {
+    pub(super) fn following(&self, app: &ServerState, caller: &Caller) -> Following {
         Following {
             engine: app.engine().clone(),
             scope: caller.scope.clone(),
@@ -186,12 +166,12 @@ impl Begun {
             after: None,
             modes: Modes::default(),
             format: Format::default(),
-            stop_when_gone: false,
+            cancel_on_disconnect: false,
         }
     }
 
     /// Waits for what it comes to.
-    pub(super) fn outcome(&self, app: &App, caller: &Caller) -> Outcome {
+    pub(super) fn outcome(&self, app: &ServerState, caller: &Caller) -> Outcome {
         let (thread, run, after, temporary) = (self.thread, self.run, self.after, self.temporary);
         Outcome {
             app: app.clone(),
@@ -200,14 +180,14 @@ impl Begun {
             run,
             after,
             temporary,
-            stop_when_gone: false,
+            cancel_on_disconnect: false,
         }
     }
 }
 
 /// Begins what is asked for.
 pub(super) async fn begin(
-    app: &App,
+    app: &ServerState,
     caller: &Caller,
     thread: Option<ThreadId>,
     asked: Create,
@@ -226,9 +206,9 @@ pub(super) async fn begin(
     let must_be_there = thread.is_some() && asked.if_not_exists.as_deref() != Some("create");
     let names_a_point = !asked.checkpoint.is_null() || !asked.checkpoint_id.is_null();
     if names_a_point && thread.is_some() {
-        let past = Past::of(app, caller, id).await?;
+        let past = ThreadHistory::of(app, caller, id).await?;
         for named in [&asked.checkpoint, &asked.checkpoint_id] {
-            past.must_be_now(Checkpoint::read(named)?).await?;
+            past.must_be_now(CheckpointRef::read(named)?).await?;
         }
     } else if must_be_there {
         app.engine().thread(&caller.scope, id).await?;
@@ -245,15 +225,16 @@ pub(super) async fn begin(
     };
     let turn = Turn {
         options: asked.options(),
+        stream_modes: asked.modes(),
         when_busy: asked.when_busy()?,
         metadata: asked.metadata.clone().unwrap_or_default(),
         idempotency_key: headers.get("idempotency-key").and_then(|key| key.to_str().ok()).map(str::to_owned),
         ..Turn::new(id, &asked.assistant_id, message)
     };
     if temporary {
-        app.engine().begin_thread(&caller.scope, id, Map::new(), Lifetime::Temporary).await?;
+        app.engine().create_thread(&caller.scope, id, Map::new(), Lifetime::Temporary).await?;
     } else if !messages.is_empty() && !must_be_there {
-        app.engine().begin_thread(&caller.scope, id, Map::new(), Lifetime::Kept).await?;
+        app.engine().create_thread(&caller.scope, id, Map::new(), Lifetime::Kept).await?;
     }
     if !messages.is_empty() {
         // What was said before is history, and not part of the question.
@@ -265,7 +246,7 @@ pub(super) async fn begin(
 
 /// Clients that keep the conversation themselves send it whole, with names: what is there already is not said again.
 async fn leave_out_known(
-    app: &App,
+    app: &ServerState,
     caller: &Caller,
     thread: ThreadId,
     messages: &mut Vec<ibid_core::Message>,
@@ -275,18 +256,22 @@ async fn leave_out_known(
         Err(_) => return Ok(()),
     };
     let known: Vec<String> = known.iter().map(crate::messages::id_of).collect();
-    let is_known = |id: &Value| id.as_str().is_some_and(|id| known.iter().any(|known| known == id));
-    messages.retain(|message| !message.extra.get("id").is_some_and(is_known));
+    messages.retain(|message| !message.id.as_ref().is_some_and(|id| known.contains(id)));
     Ok(())
 }
 
 /// Answers what the thread's run asks, and follows it from there.
-async fn answer(app: &App, caller: &Caller, thread: ThreadId, command: &Command) -> Result<Begun, Problem> {
+async fn answer(
+    app: &ServerState,
+    caller: &Caller,
+    thread: ThreadId,
+    command: &Command,
+) -> Result<Begun, Problem> {
     if !command.update.is_null() || !command.goto.is_null() {
         return Err(Problem::invalid("a command can resume a run; update and goto are not supported"));
     }
     let runs = app.engine().runs(&caller.scope, thread).await?;
-    let Some((waiting, step)) = runs.iter().find_map(|run| Some((run, run.asked?))) else {
+    let Some((waiting, step)) = runs.iter().find_map(|run| Some((run, run.interrupted_step?))) else {
         return Err(Problem::conflict(format!("no run of the thread {thread} waits for an answer")));
     };
     let (run, id) = (waiting.id, waiting.id.to_string());
@@ -295,12 +280,12 @@ async fn answer(app: &App, caller: &Caller, thread: ThreadId, command: &Command)
         Value::Object(fields) if fields.len() == 1 && fields.contains_key(&id) => &fields[&id],
         other => other,
     };
-    let mut events = app.engine().events(&caller.scope, run, 0).await?;
+    let mut events = turn_events(app.engine(), &caller.scope, run, 0).await?;
     let mut after = 0;
     let find = async {
         while let Some(event) = events.next().await {
             let event = event.map_err(|error: Error| Problem::from(error))?;
-            if matches!(event.what.kind, Kind::Asked { .. }) && event.what.step == step {
+            if matches!(event.event, TurnEvent::Interrupted { .. }) && event.step == step {
                 after = event.seq;
                 break;
             }
@@ -310,6 +295,6 @@ async fn answer(app: &App, caller: &Caller, thread: ThreadId, command: &Command)
     // If somebody else answers at this moment, there is no such event.
     let found = tokio::time::timeout(Duration::from_secs(5), find).await;
     found.map_err(|_| Problem::conflict("the question has been answered already"))??;
-    app.engine().answer(&caller.scope, run, answer.clone()).await?;
+    app.engine().resume(&caller.scope, run, answer.clone()).await?;
     Ok(Begun { thread, run, after, temporary: false })
 }

@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{find, ids};
-use crate::app::App;
 use crate::http::{Caller, Json, Problem};
+use crate::state::ServerState;
 use crate::threads::stamp;
 
 /// The longest comment, in characters.
@@ -28,11 +28,11 @@ pub(super) struct Give {
 }
 
 pub(super) async fn give(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(path): Path<(String, String)>,
     Json(asked): Json<Give>,
-) -> Result<(StatusCode, axum::Json<Told>), Problem> {
+) -> Result<(StatusCode, axum::Json<FeedbackView>), Problem> {
     let (thread, run) = ids(path)?;
     find(&app, &caller, thread, run).await?;
     if !(-1..=1).contains(&asked.score) {
@@ -41,29 +41,29 @@ pub(super) async fn give(
     let comment: String = asked.comment.chars().take(LONGEST).collect();
     let given = Feedback { score: asked.score, comment, created: SystemTime::now() };
     app.engine().add_feedback(&caller.scope, run, given.clone()).await?;
-    Ok((StatusCode::CREATED, axum::Json(told(&given))))
+    Ok((StatusCode::CREATED, axum::Json(to_wire(&given))))
 }
 
 pub(super) async fn given(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(path): Path<(String, String)>,
-) -> Result<axum::Json<Vec<Told>>, Problem> {
+) -> Result<axum::Json<Vec<FeedbackView>>, Problem> {
     let (thread, run) = ids(path)?;
     find(&app, &caller, thread, run).await?;
     let given = app.engine().feedback(&caller.scope, run).await?;
-    Ok(axum::Json(given.iter().map(told).collect()))
+    Ok(axum::Json(given.iter().map(to_wire).collect()))
 }
 
 /// What somebody thought of an answer.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Feedback")]
-pub(super) struct Told {
+pub(super) struct FeedbackView {
     score: i8,
     comment: String,
     created_at: String,
 }
 
-fn told(given: &Feedback) -> Told {
-    Told { score: given.score, comment: given.comment.clone(), created_at: stamp(given.created) }
+fn to_wire(given: &Feedback) -> FeedbackView {
+    FeedbackView { score: given.score, comment: given.comment.clone(), created_at: stamp(given.created) }
 }

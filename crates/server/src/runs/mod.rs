@@ -15,95 +15,99 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::api::{Api, about};
-use crate::app::App;
+use crate::api::{Api, operation};
 use crate::http::{Caller, Json, Problem, Query, headers, run_id, thread_id, trickled};
+use crate::state::ServerState;
 use crate::stream::{Following, Format, Modes, answered};
 use crate::threads::Select;
 use begin::{Begun, Create, begin};
 use outcome::Outcome;
-use wire::{Told, told};
+use wire::{RunView, to_wire};
 
 /// The routes.
 pub(crate) fn routes(api: Api) -> Api {
-    let on = |summary| about("Runs", summary);
+    let on = |summary| operation("Runs", summary);
     let format = ("format", "langgraph, or ibid for events in our own words");
-    let modes = ("stream_mode", "what of the run is told, as when it was begun");
-    api.post("/threads/{thread}/runs", create, on("Ask in a conversation").takes::<Create>().gives::<Told>())
-        .post(
-            "/threads/{thread}/runs/stream",
-            stream,
-            on("Ask in a conversation and follow the answer")
-                .takes::<Create>()
-                .query(format.0, format.1)
-                .events(),
-        )
-        .post(
-            "/threads/{thread}/runs/wait",
-            wait,
-            on("Ask in a conversation and wait for the answer").takes::<Create>(),
-        )
-        .get(
-            "/threads/{thread}/runs",
-            list,
-            on("The turns of a conversation, the newest first")
-                .query("limit", "how many")
-                .query("offset", "leave out so many")
-                .query("status", "only those that stand so")
-                .gives::<Vec<Told>>(),
-        )
-        .get("/threads/{thread}/runs/{run}", one, on("A turn as it stands").gives::<Told>())
-        .delete("/threads/{thread}/runs/{run}", delete, on("Delete a turn; what it said stays").nothing())
-        .get("/threads/{thread}/runs/{run}/join", join, on("Wait for the answer of a turn"))
-        .get(
-            "/threads/{thread}/runs/{run}/stream",
-            join_stream,
-            on("Follow a turn, from the event that the header Last-Event-ID names")
-                .query(modes.0, modes.1)
-                .query(format.0, format.1)
-                .events(),
-        )
-        .post(
-            "/threads/{thread}/runs/{run}/cancel",
-            cancel,
-            on("Stop a turn")
-                .query("wait", "1 to wait until it has ended")
-                .query("action", "interrupt to keep what it had, rollback to forget it"),
-        )
-        .post(
-            "/threads/{thread}/runs/{run}/fork",
-            fork,
-            on("Begin a conversation that shares the first steps of a turn, and go on from there")
-                .takes::<Fork>()
-                .gives::<Told>(),
-        )
-        .get(
-            "/threads/{thread}/runs/{run}/feedback",
-            feedback::given,
-            on("What was thought of an answer").gives::<Vec<feedback::Told>>(),
-        )
-        .post(
-            "/threads/{thread}/runs/{run}/feedback",
-            feedback::give,
-            on("Say what you think of an answer").takes::<feedback::Give>().gives::<feedback::Told>(),
-        )
-        .post("/runs", create, on("Ask without a conversation").takes::<Create>().gives::<Told>())
-        .post(
-            "/runs/batch",
-            create_several,
-            on("Ask several things, each without a conversation").takes::<Vec<Create>>().gives::<Vec<Told>>(),
-        )
-        .post(
-            "/runs/stream",
-            stream,
-            on("Ask without a conversation and follow the answer")
-                .takes::<Create>()
-                .query(format.0, format.1)
-                .events(),
-        )
-        .post("/runs/wait", wait, on("Ask without a conversation and wait for the answer").takes::<Create>())
-        .post("/runs/cancel", cancel_several, on("Stop several turns").takes::<CancelSeveral>().nothing())
-        .get("/runs/{run}/stream", join_stream_alone, on("Follow a turn").query(modes.0, modes.1).events())
+    let modes = ("stream_mode", "what of the run is to_wire, as when it was begun");
+    api.post(
+        "/threads/{thread}/runs",
+        create,
+        on("Ask in a conversation").takes::<Create>().gives::<RunView>(),
+    )
+    .post(
+        "/threads/{thread}/runs/stream",
+        stream,
+        on("Ask in a conversation and follow the answer")
+            .takes::<Create>()
+            .query(format.0, format.1)
+            .events(),
+    )
+    .post(
+        "/threads/{thread}/runs/wait",
+        wait,
+        on("Ask in a conversation and wait for the answer").takes::<Create>(),
+    )
+    .get(
+        "/threads/{thread}/runs",
+        list,
+        on("The turns of a conversation, the newest first")
+            .query("limit", "how many")
+            .query("offset", "leave out so many")
+            .query("status", "only those that stand so")
+            .gives::<Vec<RunView>>(),
+    )
+    .get("/threads/{thread}/runs/{run}", one, on("A turn as it stands").gives::<RunView>())
+    .delete("/threads/{thread}/runs/{run}", delete, on("Delete a turn; what it said stays").nothing())
+    .get("/threads/{thread}/runs/{run}/join", join, on("Wait for the answer of a turn"))
+    .get(
+        "/threads/{thread}/runs/{run}/stream",
+        join_stream,
+        on("Follow a turn, from the event that the header Last-Event-ID names")
+            .query(modes.0, modes.1)
+            .query(format.0, format.1)
+            .events(),
+    )
+    .post(
+        "/threads/{thread}/runs/{run}/cancel",
+        cancel,
+        on("Stop a turn")
+            .query("wait", "1 to wait until it has ended")
+            .query("action", "interrupt to keep what it had, rollback to forget it"),
+    )
+    .post(
+        "/threads/{thread}/runs/{run}/fork",
+        fork,
+        on("Begin a conversation that shares the first steps of a turn, and go on from there")
+            .takes::<Fork>()
+            .gives::<RunView>(),
+    )
+    .get(
+        "/threads/{thread}/runs/{run}/feedback",
+        feedback::given,
+        on("What was thought of an answer").gives::<Vec<feedback::FeedbackView>>(),
+    )
+    .post(
+        "/threads/{thread}/runs/{run}/feedback",
+        feedback::give,
+        on("Say what you think of an answer").takes::<feedback::Give>().gives::<feedback::FeedbackView>(),
+    )
+    .post("/runs", create, on("Ask without a conversation").takes::<Create>().gives::<RunView>())
+    .post(
+        "/runs/batch",
+        create_several,
+        on("Ask several things, each without a conversation").takes::<Vec<Create>>().gives::<Vec<RunView>>(),
+    )
+    .post(
+        "/runs/stream",
+        stream,
+        on("Ask without a conversation and follow the answer")
+            .takes::<Create>()
+            .query(format.0, format.1)
+            .events(),
+    )
+    .post("/runs/wait", wait, on("Ask without a conversation and wait for the answer").takes::<Create>())
+    .post("/runs/cancel", cancel_several, on("Stop several turns").takes::<CancelSeveral>().nothing())
+    .get("/runs/{run}/stream", join_stream_alone, on("Follow a turn").query(modes.0, modes.1).events())
 }
 
 /// The thread of the path, if it names one: what is asked without a thread gets one of its own.
@@ -112,7 +116,7 @@ fn named(thread: Option<Path<String>>) -> Result<Option<ThreadId>, Problem> {
 }
 
 async fn create(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     thread: Option<Path<String>>,
     headers: HeaderMap,
@@ -123,11 +127,11 @@ async fn create(
 }
 
 async fn create_several(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     headers: HeaderMap,
     Json(asked): Json<Vec<Create>>,
-) -> Result<axum::Json<Vec<Told>>, Problem> {
+) -> Result<axum::Json<Vec<RunView>>, Problem> {
     const MOST: usize = 100;
     if asked.len() > MOST {
         return Err(Problem::invalid(format!("at most {MOST} runs can be begun at once")));
@@ -135,18 +139,18 @@ async fn create_several(
     let mut list = Vec::new();
     for asked in asked {
         let begun = begin(&app, &caller, None, asked, &headers).await?;
-        list.push(told(&app.engine().run(&caller.scope, begun.run).await?));
+        list.push(to_wire(&app.engine().run(&caller.scope, begun.run).await?));
     }
     Ok(axum::Json(list))
 }
 
-async fn taken(app: &App, caller: &Caller, begun: &Begun) -> Result<Response<Body>, Problem> {
+async fn taken(app: &ServerState, caller: &Caller, begun: &Begun) -> Result<Response<Body>, Problem> {
     let run = app.engine().run(&caller.scope, begun.run).await?;
-    Ok((headers([("content-location", begun.place())]), axum::Json(told(&run))).into_response())
+    Ok((headers([("content-location", begun.path())]), axum::Json(to_wire(&run))).into_response())
 }
 
 async fn stream(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     thread: Option<Path<String>>,
     query: Query,
@@ -154,27 +158,27 @@ async fn stream(
     Json(asked): Json<Create>,
 ) -> Result<Response<Body>, Problem> {
     let (modes, format) = (Modes::read(&asked.modes())?, Format::read(&query)?);
-    let stop_when_gone = asked.stops_when_gone();
+    let cancel_on_disconnect = asked.cancels_on_disconnect();
     let begun = begin(&app, &caller, named(thread)?, asked, &headers).await?;
-    let following = Following { modes, format, stop_when_gone, ..begun.following(&app, &caller) };
+    let following = Following { modes, format, cancel_on_disconnect, ..begun.following(&app, &caller) };
     Ok(answered(following, begun.headers("stream")))
 }
 
 async fn wait(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     thread: Option<Path<String>>,
     headers: HeaderMap,
     Json(asked): Json<Create>,
 ) -> Result<Response<Body>, Problem> {
-    let stop_when_gone = asked.stops_when_gone();
+    let cancel_on_disconnect = asked.cancels_on_disconnect();
     let begun = begin(&app, &caller, named(thread)?, asked, &headers).await?;
-    let outcome = Outcome { stop_when_gone, ..begun.outcome(&app, &caller) };
+    let outcome = Outcome { cancel_on_disconnect, ..begun.outcome(&app, &caller) };
     Ok(trickled(begun.headers("join"), outcome.values()))
 }
 
 async fn list(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(thread): Path<String>,
     query: Query,
@@ -183,20 +187,20 @@ async fn list(
     let (limit, skip) = (query.number("limit")?.unwrap_or(10), query.number("offset")?.unwrap_or(0));
     let status = query.one("status");
     let select = Select::of(&query.list("select"));
-    let wanted = runs.iter().rev().filter(|run| is_told(run));
+    let wanted = runs.iter().rev().filter(|run| is_visible(run));
     let wanted = wanted.filter(|run| status.is_none_or(|status| wire::status(run.status) == status));
-    Ok(axum::Json(wanted.skip(skip).take(limit).map(|run| select.keep(json!(told(run)))).collect()))
+    Ok(axum::Json(wanted.skip(skip).take(limit).map(|run| select.keep(json!(to_wire(run)))).collect()))
 }
 
 /// What was rolled back is forgotten, and messages that joined without a turn are no run.
-fn is_told(run: &Run) -> bool {
+fn is_visible(run: &Run) -> bool {
     run.status != RunStatus::RolledBack && !run.assistant.is_empty()
 }
 
 /// A run of a thread.
-async fn find(app: &App, caller: &Caller, thread: ThreadId, run: RunId) -> Result<Run, Problem> {
+async fn find(app: &ServerState, caller: &Caller, thread: ThreadId, run: RunId) -> Result<Run, Problem> {
     let found = app.engine().run(&caller.scope, run).await?;
-    if found.thread != thread || !is_told(&found) {
+    if found.thread != thread || !is_visible(&found) {
         return Err(Problem::not_found(format!("there is no run {run} in the thread {thread}")));
     }
     Ok(found)
@@ -208,16 +212,16 @@ fn ids((thread, run): (String, String)) -> Result<(ThreadId, RunId), Problem> {
 }
 
 async fn one(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(path): Path<(String, String)>,
-) -> Result<axum::Json<Told>, Problem> {
+) -> Result<axum::Json<RunView>, Problem> {
     let (thread, run) = ids(path)?;
-    Ok(axum::Json(told(&find(&app, &caller, thread, run).await?)))
+    Ok(axum::Json(to_wire(&find(&app, &caller, thread, run).await?)))
 }
 
 async fn delete(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(path): Path<(String, String)>,
 ) -> Result<StatusCode, Problem> {
@@ -228,7 +232,7 @@ async fn delete(
 }
 
 async fn join(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(path): Path<(String, String)>,
     query: Query,
@@ -236,13 +240,13 @@ async fn join(
     let (thread, run) = ids(path)?;
     find(&app, &caller, thread, run).await?;
     let begun = Begun::earlier(thread, run);
-    let stop_when_gone = query.flag("cancel_on_disconnect");
-    let outcome = Outcome { stop_when_gone, ..begun.outcome(&app, &caller) };
+    let cancel_on_disconnect = query.flag("cancel_on_disconnect");
+    let outcome = Outcome { cancel_on_disconnect, ..begun.outcome(&app, &caller) };
     Ok(trickled(begun.headers("join"), outcome.values()))
 }
 
 async fn join_stream(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(path): Path<(String, String)>,
     query: Query,
@@ -254,7 +258,7 @@ async fn join_stream(
 }
 
 async fn join_stream_alone(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(run): Path<String>,
     query: Query,
@@ -267,7 +271,7 @@ async fn join_stream_alone(
 }
 
 fn follow(
-    app: &App,
+    app: &ServerState,
     caller: &Caller,
     run: &Run,
     query: &Query,
@@ -277,20 +281,20 @@ fn follow(
     let mut modes = query.list("stream_mode");
     if modes.is_empty() {
         // As whoever began the run wanted it: clients that reconnect do not say it again.
-        modes = begin::modes_of(&run.options);
+        modes = run.stream_modes.clone();
     }
     let following = Following {
         modes: Modes::read(&modes)?,
         format: Format::read(query)?,
-        stop_when_gone: query.flag("cancel_on_disconnect"),
-        after: crate::stream::Place::of(headers)?,
+        cancel_on_disconnect: query.flag("cancel_on_disconnect"),
+        after: crate::stream::StreamCursor::of(headers)?,
         ..begun.following(app, caller)
     };
     Ok(answered(following, begun.headers("stream")))
 }
 
 async fn cancel(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(path): Path<(String, String)>,
     query: Query,
@@ -315,7 +319,7 @@ struct Fork {
 }
 
 async fn fork(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(path): Path<(String, String)>,
     Json(asked): Json<Fork>,
@@ -344,7 +348,7 @@ struct CancelSeveral {
 }
 
 async fn cancel_several(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     query: Query,
     Json(asked): Json<CancelSeveral>,

@@ -1,19 +1,18 @@
 //! Waiting for what a run comes to.
 
 use futures_util::StreamExt as _;
-use ibid_core::{RunId, ThreadId};
-use ibid_engine::RunStatus;
-use ibid_graph::Kind;
+use ibid_core::{RunId, ThreadId, TurnEvent};
+use ibid_engine::{RunStatus, turn_events};
 use serde_json::{Value, json};
 
-use crate::app::App;
 use crate::http::{Caller, Closing, Problem};
-use crate::stream::{StopWhenGone, is_open};
+use crate::state::ServerState;
+use crate::stream::{CancelOnDisconnect, is_open};
 use crate::threads::interrupts;
 
 /// A run whose end is waited for.
 pub(super) struct Outcome {
-    pub(super) app: App,
+    pub(super) app: ServerState,
     pub(super) caller: Caller,
     pub(super) thread: ThreadId,
     pub(super) run: RunId,
@@ -22,14 +21,18 @@ pub(super) struct Outcome {
     /// Whether the thread is deleted afterwards.
     pub(super) temporary: bool,
     /// Whether the run ends with the connection.
-    pub(super) stop_when_gone: bool,
+    pub(super) cancel_on_disconnect: bool,
 }
 
 impl Outcome {
     /// What the thread holds when the run is over or asks something. Always an object.
     pub(super) async fn values(self) -> Result<Value, Closing> {
-        let mut guard =
-            StopWhenGone::new(self.app.engine(), &self.caller.scope, self.run, self.stop_when_gone);
+        let mut guard = CancelOnDisconnect::new(
+            self.app.engine(),
+            &self.caller.scope,
+            self.run,
+            self.cancel_on_disconnect,
+        );
         let values = self.awaited().await;
         guard.is_over();
         if values.as_ref().is_err_and(Problem::is_closing) {
@@ -48,13 +51,13 @@ impl Outcome {
         let mut run = self.app.engine().run(scope, self.run).await?;
         let waits_anew = run.status == RunStatus::Waiting && self.after == 0;
         if !run.status.is_final() && !waits_anew {
-            let mut events = self.app.engine().events(scope, self.run, self.after).await?;
+            let mut events = turn_events(self.app.engine(), scope, self.run, self.after).await?;
             while let Some(event) = events.next().await {
                 let event = event?;
-                match event.what.kind {
-                    Kind::Ended { .. } => break,
-                    Kind::Asked { .. }
-                        if is_open(self.app.engine(), scope, self.run, event.what.step).await? =>
+                match event.event {
+                    TurnEvent::Ended { .. } => break,
+                    TurnEvent::Interrupted { .. }
+                        if is_open(self.app.engine(), scope, self.run, event.step).await? =>
                     {
                         break;
                     }
@@ -70,7 +73,7 @@ impl Outcome {
             return Ok(json!({}));
         }
         let said = crate::messages::of_thread(self.app.engine(), &self.caller.scope, self.thread).await?;
-        let mut values = json!({ "messages": said.iter().map(crate::messages::told).collect::<Vec<_>>() });
+        let mut values = json!({ "messages": said.iter().map(crate::messages::to_wire).collect::<Vec<_>>() });
         if run.status == RunStatus::Waiting {
             values["__interrupt__"] = interrupts(&run);
         }

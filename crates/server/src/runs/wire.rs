@@ -5,7 +5,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::begin::{configured, modes_of};
 use crate::threads::stamp;
 
 /// Where a run stands.
@@ -22,7 +21,7 @@ pub(super) fn status(status: RunStatus) -> &'static str {
 /// A run as LangGraph's clients know it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Run")]
-pub(super) struct Told {
+pub(super) struct RunView {
     run_id: String,
     thread_id: String,
     assistant_id: String,
@@ -52,9 +51,9 @@ struct Configured {
     configurable: Map<String, Value>,
 }
 
-/// As it is told.
-pub(super) fn told(run: &Run) -> Told {
-    Told {
+/// As it is sent.
+pub(super) fn to_wire(run: &Run) -> RunView {
+    RunView {
         run_id: run.id.to_string(),
         thread_id: run.thread.to_string(),
         assistant_id: run.assistant.clone(),
@@ -63,8 +62,8 @@ pub(super) fn told(run: &Run) -> Told {
         status: status(run.status),
         metadata: run.metadata.clone(),
         kwargs: Kwargs {
-            stream_mode: modes_of(&run.options),
-            config: Configured { configurable: configured(&run.options) },
+            stream_mode: run.stream_modes.clone(),
+            config: Configured { configurable: run.options.as_map().clone() },
         },
         multitask_strategy: "enqueue",
         error: run.error.clone(),

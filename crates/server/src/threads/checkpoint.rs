@@ -11,7 +11,7 @@ use crate::http::{Problem, run_id};
 
 /// How far a run had come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Point {
+pub(crate) enum CheckpointStep {
     /// After a step; 0 is after the input.
     Step(u32),
     /// At its end.
@@ -20,16 +20,16 @@ pub(crate) enum Point {
 
 /// A point in the life of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Checkpoint {
+pub(crate) struct CheckpointRef {
     /// In which run.
     pub(crate) run: RunId,
     /// How far it had come.
-    pub(crate) point: Point,
+    pub(crate) point: CheckpointStep,
 }
 
-impl Checkpoint {
+impl CheckpointRef {
     /// As clients know it.
-    pub(crate) fn told(self, thread: ThreadId) -> Value {
+    pub(crate) fn to_wire(self, thread: ThreadId) -> Value {
         json!({ "thread_id": thread.to_string(), "checkpoint_ns": "", "checkpoint_id": self.to_string() })
     }
 
@@ -46,16 +46,16 @@ impl Checkpoint {
     }
 }
 
-impl fmt::Display for Checkpoint {
+impl fmt::Display for CheckpointRef {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.point {
-            Point::Step(step) => write!(formatter, "{}:{step:06}", self.run),
-            Point::End => write!(formatter, "{}:end", self.run),
+            CheckpointStep::Step(step) => write!(formatter, "{}:{step:06}", self.run),
+            CheckpointStep::End => write!(formatter, "{}:end", self.run),
         }
     }
 }
 
-impl FromStr for Checkpoint {
+impl FromStr for CheckpointRef {
     type Err = Problem;
 
     fn from_str(text: &str) -> Result<Self, Problem> {
@@ -63,8 +63,8 @@ impl FromStr for Checkpoint {
         let (run, point) = text.rsplit_once(':').ok_or_else(unknown)?;
         let run = run_id(run).map_err(|_| unknown())?;
         let point = match point {
-            "end" => Point::End,
-            number => Point::Step(number.parse().map_err(|_| unknown())?),
+            "end" => CheckpointStep::End,
+            number => CheckpointStep::Step(number.parse().map_err(|_| unknown())?),
         };
         Ok(Self { run, point })
     }
@@ -77,13 +77,14 @@ mod tests {
     #[test]
     fn names_sort_by_time_and_can_be_read_again() {
         let run = RunId::new();
-        let points = [Point::Step(0), Point::Step(9), Point::Step(10), Point::End];
+        let points =
+            [CheckpointStep::Step(0), CheckpointStep::Step(9), CheckpointStep::Step(10), CheckpointStep::End];
         let names: Vec<String> =
-            points.iter().map(|point| Checkpoint { run, point: *point }.to_string()).collect();
+            points.iter().map(|point| CheckpointRef { run, point: *point }.to_string()).collect();
         assert!(names.is_sorted(), "{names:?}");
         for (name, point) in names.iter().zip(points) {
-            assert_eq!(name.parse::<Checkpoint>().unwrap(), Checkpoint { run, point });
+            assert_eq!(name.parse::<CheckpointRef>().unwrap(), CheckpointRef { run, point });
         }
-        assert!("nonsense".parse::<Checkpoint>().is_err());
+        assert!("nonsense".parse::<CheckpointRef>().is_err());
     }
 }

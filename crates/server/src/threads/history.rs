@@ -2,38 +2,38 @@
 
 use axum::extract::{Path, State};
 use ibid_core::ThreadId;
-use ibid_engine::{Error, Run, RunStatus, Said};
-use ibid_graph::{Record, ShapeKind};
+use ibid_engine::{Error, Run, RunStatus, ThreadMessage};
+use ibid_graph::{Record, TopologyNodeKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Checkpoint, Point, Select, interrupts, stamp};
-use crate::api::{Api, about};
-use crate::app::App;
+use super::{CheckpointRef, CheckpointStep, Select, interrupts, stamp};
+use crate::api::{Api, operation};
 use crate::http::{Caller, Json, Problem, Query, thread_id};
+use crate::state::ServerState;
 
 /// So many points are told at once at most.
 const MOST_POINTS: usize = 100;
 
 /// The routes.
 pub(super) fn routes(api: Api) -> Api {
-    let on = |summary| about("Threads", summary);
+    let on = |summary| operation("Threads", summary);
     api.get(
         "/threads/{thread}/state",
         now,
-        on("Where a conversation stands").query("select", "only these fields").gives::<Told>(),
+        on("Where a conversation stands").query("select", "only these fields").gives::<ThreadStateView>(),
     )
     .post("/threads/{thread}/state", update, on("Add messages that nobody answers").takes::<Update>())
     .post(
         "/threads/{thread}/state/checkpoint",
         at_checkpoint,
-        on("Where a conversation stood at a point").takes::<At>().gives::<Told>(),
+        on("Where a conversation stood at a point").takes::<At>().gives::<ThreadStateView>(),
     )
     .get(
         "/threads/{thread}/state/{checkpoint}",
         at,
-        on("Where a conversation stood at a point").gives::<Told>(),
+        on("Where a conversation stood at a point").gives::<ThreadStateView>(),
     )
     .get(
         "/threads/{thread}/history",
@@ -41,33 +41,35 @@ pub(super) fn routes(api: Api) -> Api {
         on("Where a conversation stood before, the newest first")
             .query("limit", "how many points")
             .query("before", "only points before this one")
-            .gives::<Vec<Told>>(),
+            .gives::<Vec<ThreadStateView>>(),
     )
     .post(
         "/threads/{thread}/history",
         history,
-        on("Where a conversation stood before, the newest first").takes::<History>().gives::<Vec<Told>>(),
+        on("Where a conversation stood before, the newest first")
+            .takes::<History>()
+            .gives::<Vec<ThreadStateView>>(),
     )
 }
 
 async fn now(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(thread): Path<String>,
     query: Query,
 ) -> Result<axum::Json<Value>, Problem> {
-    let past = Past::of(&app, &caller, thread_id(&thread)?).await?;
+    let past = ThreadHistory::of(&app, &caller, thread_id(&thread)?).await?;
     let select = Select::of(&query.list("select"));
     Ok(axum::Json(select.keep(past.now().await?)))
 }
 
 async fn at(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path((thread, checkpoint)): Path<(String, String)>,
     query: Query,
 ) -> Result<axum::Json<Value>, Problem> {
-    let past = Past::of(&app, &caller, thread_id(&thread)?).await?;
+    let past = ThreadHistory::of(&app, &caller, thread_id(&thread)?).await?;
     let select = Select::of(&query.list("select"));
     Ok(axum::Json(select.keep(past.at(checkpoint.parse()?).await?)))
 }
@@ -81,13 +83,13 @@ struct At {
 }
 
 async fn at_checkpoint(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(thread): Path<String>,
     Json(asked): Json<At>,
 ) -> Result<axum::Json<Value>, Problem> {
-    let past = Past::of(&app, &caller, thread_id(&thread)?).await?;
-    let state = match Checkpoint::read(&asked.checkpoint)? {
+    let past = ThreadHistory::of(&app, &caller, thread_id(&thread)?).await?;
+    let state = match CheckpointRef::read(&asked.checkpoint)? {
         Some(checkpoint) => past.at(checkpoint).await?,
         None => past.now().await?,
     };
@@ -107,15 +109,15 @@ struct Update {
 
 /// Adds messages, since the conversation is what a thread consists of.
 async fn update(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(thread): Path<String>,
     Json(asked): Json<Update>,
 ) -> Result<axum::Json<Value>, Problem> {
     let thread = thread_id(&thread)?;
-    let past = Past::of(&app, &caller, thread).await?;
+    let past = ThreadHistory::of(&app, &caller, thread).await?;
     for named in [&asked.checkpoint, &asked.checkpoint_id] {
-        past.must_be_now(Checkpoint::read(named)?).await?;
+        past.must_be_now(CheckpointRef::read(named)?).await?;
     }
     let other = asked.values.as_object().and_then(|values| values.keys().find(|name| *name != "messages"));
     if let Some(other) = other {
@@ -126,12 +128,12 @@ async fn update(
         past.head().await?.ok_or_else(|| Problem::invalid("there is nothing to add"))?
     } else {
         let run = app.engine().add_messages(&caller.scope, thread, crate::messages::joining(added)).await?;
-        Checkpoint { run, point: Point::End }
+        CheckpointRef { run, point: CheckpointStep::End }
     };
-    let told = checkpoint.told(thread);
+    let sent = checkpoint.to_wire(thread);
     Ok(axum::Json(json!({
-        "checkpoint": told,
-        "configurable": told,
+        "checkpoint": sent,
+        "configurable": sent,
         "checkpoint_id": checkpoint.to_string(),
     })))
 }
@@ -151,23 +153,23 @@ struct History {
 }
 
 async fn history(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(thread): Path<String>,
     Json(asked): Json<History>,
 ) -> Result<axum::Json<Vec<Value>>, Problem> {
-    let past = Past::of(&app, &caller, thread_id(&thread)?).await?;
+    let past = ThreadHistory::of(&app, &caller, thread_id(&thread)?).await?;
     let limit = asked.limit.unwrap_or(1).clamp(1, MOST_POINTS);
     let select = Select::of(&asked.select);
     let wanted = asked.metadata.unwrap_or_default();
-    let (before, from) = (Checkpoint::read(&asked.before)?, Checkpoint::read(&asked.checkpoint)?);
+    let (before, from) = (CheckpointRef::read(&asked.before)?, CheckpointRef::read(&asked.checkpoint)?);
     let fits = |state: &Value| wanted.iter().all(|(name, value)| state["metadata"][name] == *value);
     let states = past.before(before, from, limit, fits).await?;
     Ok(axum::Json(states.into_iter().map(|state| select.keep(state)).collect()))
 }
 
 async fn history_by_query(
-    state: State<App>,
+    state: State<ServerState>,
     caller: Caller,
     thread: Path<String>,
     query: Query,
@@ -182,7 +184,7 @@ async fn history_by_query(
 /// Where a thread stood at a point, as LangGraph's clients know it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ThreadState")]
-struct Told {
+struct ThreadStateView {
     /// The conversation, and within a run the state of its graph.
     values: Values,
     next: Vec<String>,
@@ -199,25 +201,29 @@ struct Told {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ThreadStateValues")]
 struct Values {
-    messages: Vec<crate::messages::Told>,
+    messages: Vec<crate::messages::MessageView>,
     /// Ours: the state of the turn's graph.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn: Option<Value>,
 }
 
 /// What a thread went through.
-pub(crate) struct Past<'a> {
-    app: &'a App,
+pub(crate) struct ThreadHistory<'a> {
+    app: &'a ServerState,
     caller: &'a Caller,
     thread: ThreadId,
-    messages: Vec<Said>,
+    messages: Vec<ThreadMessage>,
     /// The runs that have begun and were not forgotten, in their order.
     runs: Vec<Run>,
 }
 
-impl<'a> Past<'a> {
+impl<'a> ThreadHistory<'a> {
     /// Reads it.
-    pub(crate) async fn of(app: &'a App, caller: &'a Caller, thread: ThreadId) -> Result<Self, Problem> {
+    pub(crate) async fn of(
+        app: &'a ServerState,
+        caller: &'a Caller,
+        thread: ThreadId,
+    ) -> Result<Self, Problem> {
         let mut runs = app.engine().runs(&caller.scope, thread).await?;
         // One that was stopped before it began has said nothing either.
         runs.retain(|run| run.status != RunStatus::RolledBack && !run.input.is_empty());
@@ -226,14 +232,14 @@ impl<'a> Past<'a> {
     }
 
     /// Where the thread is now.
-    pub(crate) async fn head(&self) -> Result<Option<Checkpoint>, Problem> {
+    pub(crate) async fn head(&self) -> Result<Option<CheckpointRef>, Problem> {
         let Some(run) = self.runs.last() else { return Ok(None) };
         let records = self.records(run).await?;
-        Ok(points(run, &records).pop().map(|point| Checkpoint { run: run.id, point }))
+        Ok(points(run, &records).pop().map(|point| CheckpointRef { run: run.id, point }))
     }
 
     /// A thread goes on from where it is; from elsewhere only a copy can.
-    pub(crate) async fn must_be_now(&self, named: Option<Checkpoint>) -> Result<(), Problem> {
+    pub(crate) async fn must_be_now(&self, named: Option<CheckpointRef>) -> Result<(), Problem> {
         match named {
             Some(named) if self.head().await? != Some(named) => Err(Problem::conflict(
                 "a thread goes on from where it is; to go on from an earlier point, copy it up to there with \
@@ -244,31 +250,31 @@ impl<'a> Past<'a> {
     }
 
     /// Up to which position the conversation reached at a point.
-    pub(crate) fn reached(&self, checkpoint: Checkpoint) -> Result<u64, Problem> {
+    pub(crate) fn reached(&self, checkpoint: CheckpointRef) -> Result<u64, Problem> {
         let place = self.place(checkpoint)?;
         Ok(self.end(place, checkpoint.point))
     }
 
-    fn place(&self, checkpoint: Checkpoint) -> Result<usize, Problem> {
+    fn place(&self, checkpoint: CheckpointRef) -> Result<usize, Problem> {
         let place = self.runs.iter().position(|run| run.id == checkpoint.run);
         place.ok_or_else(|| Problem::not_found(format!("there is no checkpoint `{checkpoint}`")))
     }
 
-    fn end(&self, place: usize, point: Point) -> u64 {
+    fn end(&self, place: usize, point: CheckpointStep) -> u64 {
         match point {
-            Point::Step(_) => self.runs[place].input.end,
-            Point::End => self.runs.get(place + 1).map_or(u64::MAX, |next| next.input.start),
+            CheckpointStep::Step(_) => self.runs[place].input.end,
+            CheckpointStep::End => self.runs.get(place + 1).map_or(u64::MAX, |next| next.input.start),
         }
     }
 
     async fn now(&self) -> Result<Value, Problem> {
         let Some(run) = self.runs.last() else { return Ok(nothing()) };
         let records = self.records(run).await?;
-        let last = points(run, &records).pop().unwrap_or(Point::End);
+        let last = points(run, &records).pop().unwrap_or(CheckpointStep::End);
         self.state(self.runs.len() - 1, &records, last).await
     }
 
-    async fn at(&self, checkpoint: Checkpoint) -> Result<Value, Problem> {
+    async fn at(&self, checkpoint: CheckpointRef) -> Result<Value, Problem> {
         let place = self.place(checkpoint)?;
         let records = self.records(&self.runs[place]).await?;
         if !points(&self.runs[place], &records).contains(&checkpoint.point) {
@@ -280,8 +286,8 @@ impl<'a> Past<'a> {
     /// The newest states before a point, or from one on.
     async fn before(
         &self,
-        before: Option<Checkpoint>,
-        from: Option<Checkpoint>,
+        before: Option<CheckpointRef>,
+        from: Option<CheckpointRef>,
         limit: usize,
         fits: impl Fn(&Value) -> bool,
     ) -> Result<Vec<Value>, Problem> {
@@ -289,13 +295,13 @@ impl<'a> Past<'a> {
         // Until the point is met nothing is told.
         let mut met = before.is_none() && from.is_none();
         for (place, run) in self.runs.iter().enumerate().rev() {
-            let elsewhere = |named: Option<Checkpoint>| named.is_none_or(|named| named.run != run.id);
+            let elsewhere = |named: Option<CheckpointRef>| named.is_none_or(|named| named.run != run.id);
             if !met && elsewhere(before) && elsewhere(from) {
                 continue;
             }
             let records = self.records(run).await?;
             for point in points(run, &records).into_iter().rev() {
-                let here = Some(Checkpoint { run: run.id, point });
+                let here = Some(CheckpointRef { run: run.id, point });
                 met |= here == from;
                 if met {
                     let state = self.state(place, &records, point).await?;
@@ -319,21 +325,23 @@ impl<'a> Past<'a> {
         Ok(self.app.engine().steps(&self.caller.scope, run.id).await?)
     }
 
-    async fn state(&self, place: usize, records: &[Record], point: Point) -> Result<Value, Problem> {
+    async fn state(&self, place: usize, records: &[Record], point: CheckpointStep) -> Result<Value, Problem> {
         let run = &self.runs[place];
         let end = self.end(place, point);
-        let said = self.messages.iter().filter(|said| said.position < end).map(crate::messages::told);
+        let said = self.messages.iter().filter(|said| said.position < end).map(crate::messages::to_wire);
         let messages = said.collect();
         let turn = match point {
-            Point::Step(step) => self.turn(run, step).await?,
-            Point::End => None,
+            CheckpointStep::Step(step) => self.turn(run, step).await?,
+            CheckpointStep::End => None,
         };
         let values = Values { messages, turn };
-        let waits = run.status == RunStatus::Waiting && point == Point::Step(count(records));
+        let waits = run.status == RunStatus::Waiting && point == CheckpointStep::Step(count(records));
         let next = match point {
-            Point::Step(step) if !waits => records.get(step as usize).map(|record| record.node.to_string()),
-            Point::Step(_) => Some(self.asking(&run.assistant)),
-            Point::End => None,
+            CheckpointStep::Step(step) if !waits => {
+                records.get(step as usize).map(|record| record.node.to_string())
+            }
+            CheckpointStep::Step(_) => Some(self.asking(&run.assistant)),
+            CheckpointStep::End => None,
         };
         let asked = if waits { interrupts(run) } else { json!([]) };
         let task = |name: &String| {
@@ -342,29 +350,31 @@ impl<'a> Past<'a> {
                 "interrupts": asked, "checkpoint": null, "state": null, "result": null,
             })
         };
-        let here = Checkpoint { run: run.id, point };
+        let here = CheckpointRef { run: run.id, point };
         let parent = self.parent(place, records, point);
-        let created = if point == Point::End { run.ended.unwrap_or(run.created) } else { run.created };
-        let told = Told {
+        let created =
+            if point == CheckpointStep::End { run.ended.unwrap_or(run.created) } else { run.created };
+        let view = ThreadStateView {
             values,
             next: next.iter().cloned().collect(),
             tasks: next.iter().map(task).collect(),
-            checkpoint: here.told(self.thread),
-            parent_checkpoint: parent.map(|parent| parent.told(self.thread)),
+            checkpoint: here.to_wire(self.thread),
+            parent_checkpoint: parent.map(|parent| parent.to_wire(self.thread)),
             metadata: metadata(run, point, self.thread),
             created_at: stamp(created),
             interrupts: asked.clone(),
             checkpoint_id: here.to_string(),
             parent_checkpoint_id: parent.map(|parent| parent.to_string()),
         };
-        Ok(json!(told))
+        Ok(json!(view))
     }
 
     /// The node of an assistant that asks.
     fn asking(&self, assistant: &str) -> String {
-        let shape = self.app.assistant(assistant).ok().map(|offer| &offer.shape);
+        let shape = self.app.assistant(assistant).ok().map(|info| &info.topology);
         let nodes = shape.into_iter().flat_map(|shape| &shape.nodes);
-        let asks = nodes.filter(|node| node.kind == ShapeKind::Ask).map(|node| node.name.clone());
+        let asks =
+            nodes.filter(|node| node.kind == TopologyNodeKind::Interrupt).map(|node| node.name.clone());
         asks.collect::<Vec<_>>().join(" or ")
     }
 
@@ -374,7 +384,7 @@ impl<'a> Past<'a> {
             Ok(mut state) => {
                 if let Some(fields) = state.as_object_mut() {
                     // The conversation stands beside it, and on whose behalf is nobody's business.
-                    fields.shift_remove("asked");
+                    fields.shift_remove("request");
                 }
                 Ok(Some(state))
             }
@@ -383,27 +393,27 @@ impl<'a> Past<'a> {
         }
     }
 
-    fn parent(&self, place: usize, records: &[Record], point: Point) -> Option<Checkpoint> {
+    fn parent(&self, place: usize, records: &[Record], point: CheckpointStep) -> Option<CheckpointRef> {
         let run = &self.runs[place];
         let earlier = points(run, records).into_iter().rev().find(|earlier| *earlier < point);
         match earlier {
-            Some(point) => Some(Checkpoint { run: run.id, point }),
+            Some(point) => Some(CheckpointRef { run: run.id, point }),
             None => {
                 let before = self.runs.get(place.checked_sub(1)?)?;
-                Some(Checkpoint { run: before.id, point: Point::End })
+                Some(CheckpointRef { run: before.id, point: CheckpointStep::End })
             }
         }
     }
 }
 
 /// The points of a run, in their order.
-fn points(run: &Run, records: &[Record]) -> Vec<Point> {
+fn points(run: &Run, records: &[Record]) -> Vec<CheckpointStep> {
     let mut points = Vec::new();
     if !run.assistant.is_empty() {
-        points.extend((0..=count(records)).map(Point::Step));
+        points.extend((0..=count(records)).map(CheckpointStep::Step));
     }
     if run.status.is_final() {
-        points.push(Point::End);
+        points.push(CheckpointStep::End);
     }
     points
 }
@@ -412,12 +422,12 @@ fn count(records: &[Record]) -> u32 {
     u32::try_from(records.len()).unwrap_or(u32::MAX)
 }
 
-fn metadata(run: &Run, point: Point, thread: ThreadId) -> Value {
+fn metadata(run: &Run, point: CheckpointStep, thread: ThreadId) -> Value {
     let (source, step) = match point {
         _ if run.assistant.is_empty() => ("update", json!(0)),
-        Point::Step(0) => ("input", json!(0)),
-        Point::Step(step) => ("loop", json!(step)),
-        Point::End => ("loop", json!("end")),
+        CheckpointStep::Step(0) => ("input", json!(0)),
+        CheckpointStep::Step(step) => ("loop", json!(step)),
+        CheckpointStep::End => ("loop", json!("end")),
     };
     json!({
         "source": source, "step": step, "parents": {}, "run_id": run.id.to_string(),

@@ -14,13 +14,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-pub(crate) use checkpoint::{Checkpoint, Point};
-pub(crate) use history::Past;
+pub(crate) use checkpoint::{CheckpointRef, CheckpointStep};
+pub(crate) use history::ThreadHistory;
 pub(crate) use wire::{Select, interrupts, stamp};
 
-use crate::api::{Api, about};
-use crate::app::App;
+use crate::api::{Api, operation};
 use crate::http::{Caller, Json, Problem, Query, thread_id};
+use crate::state::ServerState;
 use wire::{order_of, status_of};
 
 /// So many threads are listed at most.
@@ -28,29 +28,29 @@ const MOST_THREADS: usize = 1000;
 
 /// The routes.
 pub(crate) fn routes(api: Api) -> Api {
-    let on = |summary| about("Threads", summary);
-    api.post("/threads", create, on("Begin a conversation").takes::<Create>().gives::<Told<'_>>())
-        .post("/threads/search", search, on("List conversations").takes::<Search>().gives::<Vec<Told<'_>>>())
+    let on = |summary| operation("Threads", summary);
+    api.post("/threads", create, on("Begin a conversation").takes::<Create>().gives::<ThreadView<'_>>())
+        .post("/threads/search", search, on("List conversations").takes::<Search>().gives::<Vec<ThreadView<'_>>>())
         .post("/threads/count", count, on("Count conversations").takes::<Search>().gives::<u64>())
         .post("/threads/prune", prune, on("Delete several conversations").takes::<Prune>())
-        .get("/threads/{thread}", one, on("A conversation").gives::<Told<'_>>())
+        .get("/threads/{thread}", one, on("A conversation").gives::<ThreadView<'_>>())
         .patch(
             "/threads/{thread}",
             note,
-            on("Add to what is noted of a conversation").takes::<Note>().gives::<Told<'_>>(),
+            on("Add to what is noted of a conversation").takes::<Note>().gives::<ThreadView<'_>>(),
         )
         .delete("/threads/{thread}", delete, on("Delete a conversation with everything in it").nothing())
         .post(
             "/threads/{thread}/copy",
             copy,
-            on("Begin a conversation with what was said in another").takes::<Copy>().gives::<Told<'_>>(),
+            on("Begin a conversation with what was said in another").takes::<Copy>().gives::<ThreadView<'_>>(),
         )
         .get(
             "/threads/{thread}/messages",
             messages,
             on("What was said in a conversation, in its order: its newest 1,000 messages, or the 1,000 before a position")
                 .query("before", "the position before which to look")
-                .gives::<Vec<crate::messages::Told>>(),
+                .gives::<Vec<crate::messages::MessageView>>(),
         )
         .and(history::routes)
 }
@@ -74,49 +74,49 @@ struct Create {
 }
 
 async fn create(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Json(asked): Json<Create>,
 ) -> Result<axum::Json<Value>, Problem> {
     let thread = asked.thread_id.as_deref().map_or_else(|| Ok(ThreadId::new()), thread_id)?;
     let begun = app
         .engine()
-        .begin_thread(&caller.scope, thread, asked.metadata.unwrap_or_default(), Lifetime::Kept)
+        .create_thread(&caller.scope, thread, asked.metadata.unwrap_or_default(), Lifetime::Kept)
         .await;
     let raise = matches!(asked.if_exists.unwrap_or_default(), IfExists::Raise);
     // Whether a stranger has a thread of that name is nobody's business: it is taken, like one's own.
     let taken = || Problem::conflict(format!("there is a thread {thread} already"));
     match begun {
         Ok((_, false)) if raise => Err(taken()),
-        Ok((begun, _)) => Ok(axum::Json(told(&app, &caller, &begun, &Select::default()).await?)),
+        Ok((begun, _)) => Ok(axum::Json(view(&app, &caller, &begun, &Select::default()).await?)),
         Err(ibid_engine::Error::UnknownThread(_)) => Err(taken()),
         Err(error) => Err(error.into()),
     }
 }
 
 async fn one(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(thread): Path<String>,
 ) -> Result<axum::Json<Value>, Problem> {
     let thread = app.engine().thread(&caller.scope, thread_id(&thread)?).await?;
-    Ok(axum::Json(told(&app, &caller, &thread, &Select::default()).await?))
+    Ok(axum::Json(view(&app, &caller, &thread, &Select::default()).await?))
 }
 
 /// A conversation tells its newest messages; those before them are found here.
 async fn messages(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(thread): Path<String>,
     query: Query,
-) -> Result<axum::Json<Vec<crate::messages::Told>>, Problem> {
+) -> Result<axum::Json<Vec<crate::messages::MessageView>>, Problem> {
     let (engine, scope) = (app.engine(), &caller.scope);
     let thread = engine.thread(scope, thread_id(&thread)?).await?.id;
     let said = match query.number("before")? {
         Some(position) => crate::messages::before(engine, scope, thread, position as u64).await?,
         None => crate::messages::of_thread(engine, scope, thread).await?,
     };
-    Ok(axum::Json(said.iter().map(crate::messages::told).collect()))
+    Ok(axum::Json(said.iter().map(crate::messages::to_wire).collect()))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -127,22 +127,22 @@ struct Note {
 }
 
 async fn note(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(thread): Path<String>,
     headers: HeaderMap,
     Json(asked): Json<Note>,
 ) -> Result<Response<Body>, Problem> {
     let notes = asked.metadata.unwrap_or_default();
-    let thread = app.engine().note_thread(&caller.scope, thread_id(&thread)?, notes).await?;
+    let thread = app.engine().update_thread_metadata(&caller.scope, thread_id(&thread)?, notes).await?;
     if headers.get("prefer").is_some_and(|prefer| prefer.as_bytes() == b"return=minimal") {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    Ok(axum::Json(told(&app, &caller, &thread, &Select::default()).await?).into_response())
+    Ok(axum::Json(view(&app, &caller, &thread, &Select::default()).await?).into_response())
 }
 
 async fn delete(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(thread): Path<String>,
 ) -> Result<StatusCode, Problem> {
@@ -151,18 +151,19 @@ async fn delete(
 }
 
 async fn copy(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Path(thread): Path<String>,
     Json(asked): Json<Copy>,
 ) -> Result<axum::Json<Value>, Problem> {
     let thread = thread_id(&thread)?;
-    let before = match Checkpoint::read(&asked.checkpoint)?.or(Checkpoint::read(&asked.checkpoint_id)?) {
-        Some(checkpoint) => Some(Past::of(&app, &caller, thread).await?.reached(checkpoint)?),
+    let before = match CheckpointRef::read(&asked.checkpoint)?.or(CheckpointRef::read(&asked.checkpoint_id)?)
+    {
+        Some(checkpoint) => Some(ThreadHistory::of(&app, &caller, thread).await?.reached(checkpoint)?),
         None => asked.position,
     };
     let copy = app.engine().copy_thread(&caller.scope, thread, before).await?;
-    Ok(axum::Json(told(&app, &caller, &copy, &Select::default()).await?))
+    Ok(axum::Json(view(&app, &caller, &copy, &Select::default()).await?))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -216,7 +217,7 @@ impl Search {
 }
 
 async fn search(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Json(asked): Json<Search>,
 ) -> Result<Response<Body>, Problem> {
@@ -234,7 +235,7 @@ async fn search(
     threads.truncate(limit);
     let mut list = Vec::with_capacity(threads.len());
     for thread in &threads {
-        list.push(told(&app, &caller, thread, &select).await?);
+        list.push(view(&app, &caller, thread, &select).await?);
     }
     let next = skip + list.len();
     let mut response = axum::Json(list).into_response();
@@ -247,7 +248,7 @@ async fn search(
 }
 
 async fn count(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Json(asked): Json<Search>,
 ) -> Result<axum::Json<u64>, Problem> {
@@ -263,7 +264,7 @@ struct Prune {
 }
 
 async fn prune(
-    State(app): State<App>,
+    State(app): State<ServerState>,
     caller: Caller,
     Json(asked): Json<Prune>,
 ) -> Result<axum::Json<Value>, Problem> {
@@ -290,11 +291,16 @@ async fn prune(
     Ok(axum::Json(json!({ "pruned_count": pruned })))
 }
 
-/// A thread as it is told.
-async fn told(app: &App, caller: &Caller, thread: &Thread, select: &Select) -> Result<Value, Problem> {
+/// A thread as it is sent.
+async fn view(
+    app: &ServerState,
+    caller: &Caller,
+    thread: &Thread,
+    select: &Select,
+) -> Result<Value, Problem> {
     let values = if select.wants("values") && thread.messages > 0 {
         let said = crate::messages::of_thread(app.engine(), &caller.scope, thread.id).await?;
-        Some(Values { messages: said.iter().map(crate::messages::told).collect() })
+        Some(Values { messages: said.iter().map(crate::messages::to_wire).collect() })
     } else {
         None
     };
@@ -307,7 +313,7 @@ async fn told(app: &App, caller: &Caller, thread: &Thread, select: &Select) -> R
             error = json!({ "error": "RunFailed", "message": run.error });
         }
     }
-    let told = Told {
+    let view = ThreadView {
         thread_id: thread.id.to_string(),
         created_at: stamp(thread.created),
         updated_at: stamp(thread.updated),
@@ -321,13 +327,13 @@ async fn told(app: &App, caller: &Caller, thread: &Thread, select: &Select) -> R
         interrupts: asked,
         error,
     };
-    Ok(select.keep(json!(told)))
+    Ok(select.keep(json!(view)))
 }
 
 /// A thread as LangGraph's clients know it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Thread")]
-struct Told<'a> {
+struct ThreadView<'a> {
     thread_id: String,
     created_at: String,
     updated_at: String,
@@ -351,5 +357,5 @@ struct Told<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ThreadValues")]
 struct Values {
-    messages: Vec<crate::messages::Told>,
+    messages: Vec<crate::messages::MessageView>,
 }

@@ -50,7 +50,7 @@ pub(crate) fn stamp(time: SystemTime) -> String {
 
 /// What a run asks a person, if it does.
 pub(crate) fn interrupts(run: &Run) -> Value {
-    match &run.question {
+    match &run.interrupt {
         Some(question) => json!([{ "id": run.id.to_string(), "value": question }]),
         None => json!([]),
     }

@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
-use ibid_egress::{Egress, Error, Host, Limits, Response, Rules};
+use ibid_egress::{Egress, EgressLimits, Error, Host, Response, Rules};
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
@@ -27,14 +27,14 @@ type Failed = StreamableHttpError<Error>;
 
 /// The way to one server.
 #[derive(Clone)]
-pub(super) struct Door(Egress);
+pub(super) struct EgressClient(Egress);
 
-impl Door {
+impl EgressClient {
     /// The way to the server at an address.
     pub(super) fn to(address: &str) -> Result<Self, String> {
         let url = Url::parse(address).map_err(|error| format!("{address} is no address: {error}"))?;
         let host = Host::of(&url).map_err(|error| error.to_string())?;
-        let limits = Limits { body_bytes: LARGEST, ..Limits::default() };
+        let limits = EgressLimits { body_bytes: LARGEST, ..EgressLimits::default() };
         Egress::new(Rules::only([host]), limits).map(Self).map_err(|error| error.to_string())
     }
 
@@ -76,7 +76,7 @@ fn events(response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
     SseStream::from_bytes_stream(response.into_stream()).boxed()
 }
 
-impl StreamableHttpClient for Door {
+impl StreamableHttpClient for EgressClient {
     type Error = Error;
 
     async fn post_message(

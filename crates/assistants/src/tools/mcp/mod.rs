@@ -83,12 +83,12 @@ pub async fn connect(server: &McpServer) -> Result<Vec<Arc<dyn Tool>>, String> {
 }
 
 async fn begin(server: &McpServer) -> Result<Connection, String> {
-    let told = |error: &dyn std::fmt::Display| error.to_string();
+    let text_of = |error: &dyn std::fmt::Display| error.to_string();
     if let Some(url) = &server.url {
-        let door = http::Door::to(url)?;
+        let client = http::EgressClient::to(url)?;
         let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
-        let transport = StreamableHttpClientTransport::with_client(door, config);
-        let service = ().serve(transport).await.map_err(|error| told(&error))?;
+        let transport = StreamableHttpClientTransport::with_client(client, config);
+        let service = ().serve(transport).await.map_err(|error| text_of(&error))?;
         return Ok(Connection { server: server.name.clone(), service, _child: None });
     }
     let Some((program, arguments)) = server.command.split_first() else {
@@ -105,7 +105,7 @@ async fn begin(server: &McpServer) -> Result<Connection, String> {
     let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(format!("`{program}` cannot be spoken to"));
     };
-    let service = ().serve((output, input)).await.map_err(|error| told(&error))?;
+    let service = ().serve((output, input)).await.map_err(|error| text_of(&error))?;
     Ok(Connection { server: server.name.clone(), service, _child: Some(child) })
 }
 

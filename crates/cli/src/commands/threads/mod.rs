@@ -1,50 +1,56 @@
 //! `ibid threads`: conversations, in the file of this machine or at a server.
 
-mod place;
+mod source;
 
 use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use ibid_core::{Role, ThreadId};
-use ibid_engine::EngineFile;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{confirmed, counted, printable};
+use super::{confirmed, counted, printable, runtime};
 use crate::arguments::{Threads, ThreadsCommand};
-use crate::config::Config;
-use crate::remote::Remote;
-use place::{Listed, Place, Shown};
+use crate::place::Place;
+use ibid_app::{OfflineThreads, Settings};
+use source::{Listed, Shown, ThreadSource};
 
 /// Lists, shows or deletes conversations.
-pub(super) fn run(config: &Config, threads: &Threads) -> anyhow::Result<ExitCode> {
+pub(super) fn run(config: &Settings, threads: &Threads) -> anyhow::Result<ExitCode> {
     let (command, path) = (&threads.command, config.engine_file());
-    let place = match &threads.server {
-        Some(url) => Place::Server(Remote::at(url)?),
-        None if path.exists() => Place::File(EngineFile::at(&path)),
-        None => {
-            if let ThreadsCommand::List { json: false, .. } = command {
-                writeln!(std::io::stdout(), "No conversations yet. Begin one with: ibid ask \"…\"")?;
-            }
-            return match command {
-                ThreadsCommand::List { .. } => Ok(ExitCode::SUCCESS),
-                ThreadsCommand::Show { thread, .. } | ThreadsCommand::Delete { thread, .. } => {
-                    bail!("there is no thread {thread}: {} does not exist", path.display())
+    let source = match runtime()?.block_on(Place::of(config, &threads.target, &[]))? {
+        Place::Server(client) => ThreadSource::Server(client),
+        Place::Here(scope) => {
+            let Some(threads) = OfflineThreads::open(config) else {
+                if let ThreadsCommand::List { json: false, .. } = command {
+                    writeln!(std::io::stdout(), "No conversations yet. Begin one with: ibid ask \"…\"")?;
                 }
+                return match command {
+                    ThreadsCommand::List { .. } => Ok(ExitCode::SUCCESS),
+                    ThreadsCommand::Show { thread, .. } | ThreadsCommand::Delete { thread, .. } => {
+                        bail!("there is no thread {thread}: {} does not exist", path.display())
+                    }
+                };
             };
+            ThreadSource::Folder(threads, scope)
         }
     };
     match command {
-        ThreadsCommand::List { limit, after, json } => list(&place, *limit, *after, *json),
-        ThreadsCommand::Show { thread, limit, json } => show(&place, *thread, *limit, *json),
-        ThreadsCommand::Delete { thread, yes } => delete(&place, *thread, *yes),
+        ThreadsCommand::List { limit, after, json } => list(&source, *limit, *after, *json),
+        ThreadsCommand::Show { thread, limit, json } => show(&source, *thread, *limit, *json),
+        ThreadsCommand::Delete { thread, yes } => delete(&source, *thread, *yes),
     }
 }
 
-fn list(place: &Place, limit: usize, after: Option<ThreadId>, json: bool) -> anyhow::Result<ExitCode> {
+fn list(
+    source: &ThreadSource,
+    limit: usize,
+    after: Option<ThreadId>,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
-    let threads = place.list(limit, after)?;
+    let threads = source.list(limit, after)?;
     if json {
         for thread in &threads {
             writeln!(out, "{}", described(thread))?;
@@ -61,9 +67,9 @@ fn list(place: &Place, limit: usize, after: Option<ThreadId>, json: bool) -> any
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(place: &Place, thread: ThreadId, limit: usize, json: bool) -> anyhow::Result<ExitCode> {
+fn show(source: &ThreadSource, thread: ThreadId, limit: usize, json: bool) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
-    let Shown { of, messages, turns } = place.show(thread, limit)?;
+    let Shown { of, messages, turns } = source.show(thread, limit)?;
     let earlier = of.messages.saturating_sub(messages.len() as u64);
     if json {
         for (position, message) in (earlier..).zip(&messages) {
@@ -98,15 +104,15 @@ fn show(place: &Place, thread: ThreadId, limit: usize, json: bool) -> anyhow::Re
     Ok(ExitCode::SUCCESS)
 }
 
-fn delete(place: &Place, thread: ThreadId, yes: bool) -> anyhow::Result<ExitCode> {
+fn delete(source: &ThreadSource, thread: ThreadId, yes: bool) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
-    let found = place.show(thread, 0)?.of;
+    let found = source.show(thread, 0)?.of;
     let title = printable(&found.title);
     let question = format!("`{title}` with its {}", counted(found.messages, "message"));
     if !yes && !confirmed(&title, &question)? {
         return Ok(ExitCode::SUCCESS);
     }
-    place.delete(thread).context("the conversation was not deleted")?;
+    source.delete(thread).context("the conversation was not deleted")?;
     writeln!(out, "Deleted {thread}.")?;
     Ok(ExitCode::SUCCESS)
 }

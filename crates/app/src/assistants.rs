@@ -1,0 +1,245 @@
+//! The assistants: those that ship, those of the user's folder, and graphs that a program registers.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ibid_assistants::definition::{Definition, Models};
+use ibid_assistants::tools::{ToolContext, ToolEntry, connect};
+use ibid_assistants::{Assistant, FILE, Format, InvalidAssistant, Ports, SHIPPED, assistant_graph};
+use ibid_core::evidence::Index;
+use ibid_core::model::ChatModel;
+use ibid_core::tool::Tool;
+use ibid_engine::{GraphEntry, TurnGraph};
+use ibid_graph::Topology;
+
+use crate::error::{DoingExt, Error};
+use crate::models::ModelCatalog;
+use crate::nearest::hint;
+use crate::rehearsal;
+use crate::settings::Settings;
+
+/// Where an assistant comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AssistantOrigin {
+    /// It ships with ibid.
+    Shipped,
+    /// It is in the user's folder.
+    Folder,
+}
+
+/// An assistant by name, and whether it is in order.
+pub struct KnownAssistant {
+    /// Its name.
+    pub name: String,
+    /// Where it comes from.
+    pub origin: AssistantOrigin,
+    /// What it is, or what is wrong with it.
+    pub assistant: Result<Assistant, InvalidAssistant>,
+}
+
+/// All assistants by name, whether they are in order or not. One of the user's folder takes the place of one that ships.
+/// They may use tools that were registered besides those that ship.
+///
+/// # Errors
+/// Fails when the user's folder cannot be read.
+pub fn known_assistants(settings: &Settings, extra_tools: &[String]) -> Result<Vec<KnownAssistant>, Error> {
+    let shipped = SHIPPED.iter().map(|shipped| KnownAssistant {
+        name: shipped.name.to_owned(),
+        origin: AssistantOrigin::Shipped,
+        assistant: shipped.read(),
+    });
+    let mut found: Vec<KnownAssistant> = shipped.collect();
+    for folder in folders(&settings.assistants)? {
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        found.retain(|other| other.name != name);
+        let assistant = Assistant::load(&folder, extra_tools);
+        found.push(KnownAssistant { name, origin: AssistantOrigin::Folder, assistant });
+    }
+    found.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(found)
+}
+
+/// The folders of assistants in a folder.
+fn folders(root: &Path) -> Result<Vec<PathBuf>, Error> {
+    if !root.is_dir() {
+        return Ok(Vec::new());
+    }
+    let unread = || format!("{} cannot be read", root.display());
+    let entries = std::fs::read_dir(root).doing(unread)?;
+    let paths: Result<Vec<PathBuf>, std::io::Error> = entries.map(|entry| Ok(entry?.path())).collect();
+    Ok(paths.doing(unread)?.into_iter().filter(|path| path.join(FILE).is_file()).collect())
+}
+
+/// An assistant that can answer.
+pub struct AssistantInfo {
+    /// What it is.
+    pub definition: Definition,
+    /// The plan of its graph.
+    pub topology: Topology,
+    /// Its own tools. Those of other servers are for the assistant alone.
+    pub tools: Vec<Arc<dyn Tool>>,
+}
+
+/// Who can answer, and who cannot.
+#[derive(Default)]
+pub struct AssistantRegistry {
+    ready: BTreeMap<String, AssistantInfo>,
+    left_out: Vec<(String, Error)>,
+}
+
+/// What assistants are made with.
+pub(crate) struct AssistantParts<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) models: &'a ModelCatalog,
+    pub(crate) index: Arc<dyn Index>,
+    /// The tools that were registered.
+    pub(crate) tools: &'a [Arc<dyn Tool>],
+}
+
+impl AssistantRegistry {
+    /// One assistant by name, as it is defined.
+    ///
+    /// # Errors
+    /// Fails when there is none, or when it is not in order.
+    pub fn find(settings: &Settings, name: &str) -> Result<Assistant, Error> {
+        let all = known_assistants(settings, &[])?;
+        let names: Vec<&str> = all.iter().map(|known| known.name.as_str()).chain([rehearsal::NAME]).collect();
+        let unknown = Error::Unknown(format!("there is no assistant `{name}`; {}", hint(name, names)));
+        let found = all.into_iter().find(|known| known.name == name).ok_or(unknown)?;
+        Ok(found.assistant?)
+    }
+
+    /// The plan of an assistant's graph, without anything behind it.
+    ///
+    /// # Errors
+    /// Fails when there is none, or when it is not in order.
+    pub fn topology(settings: &Settings, name: &str) -> Result<Topology, Error> {
+        if name == rehearsal::NAME {
+            return Ok(rehearsal::graph_entry()?.topology().clone());
+        }
+        let Assistant { name, definition, prompts } = Self::find(settings, name)?;
+        Ok(assistant_graph(&name, definition, prompts, Ports::absent())?.topology().clone())
+    }
+
+    /// Those that can answer, by name.
+    pub fn ready(&self) -> &BTreeMap<String, AssistantInfo> {
+        &self.ready
+    }
+
+    /// Those that cannot answer, and why.
+    pub fn left_out(&self) -> &[(String, Error)] {
+        &self.left_out
+    }
+
+    /// One that can answer.
+    ///
+    /// # Errors
+    /// Names those that there are, or says why this one cannot answer.
+    pub fn get(&self, name: &str) -> Result<&AssistantInfo, Error> {
+        if let Some(info) = self.ready.get(name) {
+            return Ok(info);
+        }
+        if let Some((_, error)) = self.left_out.iter().find(|(other, _)| other == name) {
+            return Err(Error::Missing(error.chain()));
+        }
+        let names: Vec<&str> = self.ready.keys().map(String::as_str).collect();
+        Err(Error::Unknown(format!("there is no assistant `{name}`; there are {}", names.join(", "))))
+    }
+
+    /// Who cannot answer, and why: a sentence for each reason.
+    pub fn obstacles(&self) -> Vec<String> {
+        let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+        for (name, error) in &self.left_out {
+            let reason = error.chain();
+            match reasons.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, names)) => names.push(name),
+                None => reasons.push((reason, vec![name])),
+            }
+        }
+        let sentence =
+            |(reason, names): (String, Vec<&str>)| format!("{} cannot answer: {reason}", names.join(", "));
+        reasons.into_iter().map(sentence).collect()
+    }
+
+    /// Adds a graph that a program brings.
+    pub(crate) fn add(&mut self, name: &str, entry: &GraphEntry, definition: Definition) {
+        let info = AssistantInfo { definition, topology: entry.topology().clone(), tools: Vec::new() };
+        self.ready.insert(name.to_owned(), info);
+    }
+
+    /// Makes every assistant of the settings; the graphs are for the engine. Servers whose tools an assistant uses are
+    /// started if `starts` says so.
+    pub(crate) async fn make(
+        &mut self,
+        parts: &AssistantParts<'_>,
+        starts: &(dyn Fn(&str) -> bool + Send + Sync),
+    ) -> Result<Vec<(String, GraphEntry)>, Error> {
+        let extra: Vec<String> = parts.tools.iter().map(|tool| tool.spec().name.clone()).collect();
+        let mut graphs = Vec::new();
+        for known in known_assistants(parts.settings, &extra)? {
+            match make_one(parts, known.assistant, starts).await {
+                Ok((info, graph, history)) => {
+                    graphs.push((known.name.clone(), GraphEntry::turn(graph).with_history(history)));
+                    self.ready.insert(known.name, info);
+                }
+                Err(error) => self.left_out.push((known.name, error)),
+            }
+        }
+        Ok(graphs)
+    }
+}
+
+async fn make_one(
+    parts: &AssistantParts<'_>,
+    assistant: Result<Assistant, InvalidAssistant>,
+    starts: &(dyn Fn(&str) -> bool + Send + Sync),
+) -> Result<(AssistantInfo, TurnGraph, usize), Error> {
+    let Assistant { name, definition, prompts } = assistant?;
+    if !starts(&name) && !definition.mcp.is_empty() {
+        return Err(Error::Missing("its servers are not started for another assistant".to_owned()));
+    }
+    let ports = ports(parts, &definition).await?;
+    let own = |tool: &&Arc<dyn Tool>| definition.tools.contains(&tool.spec().name);
+    let tools = ports.tools.iter().filter(own).cloned().collect();
+    let graph = assistant_graph(&name, definition.clone(), prompts, ports)?;
+    let (history, topology) = (definition.limits.history_messages, graph.topology().clone());
+    Ok((AssistantInfo { definition, topology, tools }, graph, history))
+}
+
+async fn ports(parts: &AssistantParts<'_>, definition: &Definition) -> Result<Ports, Error> {
+    let Models { answer, small } = &definition.models;
+    let answer: Arc<dyn ChatModel> = Arc::new(parts.models.chat_of("answer", answer.as_deref()).await?);
+    let configured = parts.settings.models.contains_key("small").then_some("small");
+    let small: Arc<dyn ChatModel> = match small.as_deref().or(configured) {
+        Some(name) => Arc::new(parts.models.chat(name)?),
+        None => answer.clone(),
+    };
+    let (index, retrieval, settings) = (&parts.index, &definition.retrieval, &parts.settings.tools);
+    let context = ToolContext { index, retrieval, settings };
+    let mut tools = Vec::new();
+    for name in &definition.tools {
+        if let Some(own) = parts.tools.iter().find(|tool| tool.spec().name == *name) {
+            tools.push(own.clone());
+            continue;
+        }
+        let entry =
+            ToolEntry::find(name).ok_or_else(|| Error::Unknown(format!("there is no tool `{name}`")))?;
+        tools.extend(entry.build(&context).doing(|| "in `tools`".to_owned())?);
+    }
+    for server in &definition.mcp {
+        tools.extend(connect(server).await.map_err(Error::Missing)?);
+    }
+    Ok(Ports { answer, small, index: parts.index.clone(), tools })
+}
+
+/// The definition of a graph that a program brings.
+pub(crate) fn own_definition(title: &str, description: &str) -> Definition {
+    Definition {
+        title: title.to_owned(),
+        description: description.to_owned(),
+        modes: Vec::new(),
+        formats: vec![Format::Text],
+        ..Definition::default()
+    }
+}

@@ -1,0 +1,195 @@
+//! Opens an application: models, documents, assistants and engine, in this order.
+
+use std::sync::Arc;
+
+use ibid_assistants::definition::Definition;
+use ibid_core::evidence::Index;
+use ibid_core::model::{Caller, Spending};
+use ibid_core::tool::Tool;
+use ibid_core::{Scope, Tenant};
+use ibid_engine::{Engine, GraphEntry, Graphs, LocalEngine, LocalSettings, TurnGraph};
+
+use crate::app::{App, Inner};
+use crate::assistants::{AssistantParts, AssistantRegistry, own_definition};
+use crate::documents::{DocumentService, GRAPH};
+use crate::error::{DoingExt, Error};
+use crate::health::{Checked, CheckedDocuments, ServerInfo};
+use crate::models::ModelCatalog;
+use crate::rehearsal;
+use crate::settings::Settings;
+use crate::store::Knowledge;
+
+/// Puts an application together. Graphs and tools of the program's own are registered by name.
+pub struct AppBuilder {
+    settings: Arc<Settings>,
+    graphs: Vec<(String, GraphEntry, Definition)>,
+    tools: Vec<Arc<dyn Tool>>,
+    documents: bool,
+    /// Whether documents can be loaded; else they can only be searched.
+    loads: bool,
+    /// The only assistant whose servers are started, if not all are.
+    only: Option<String>,
+    /// Whether turns are answered; else there is no engine for them.
+    turns: bool,
+    caller: Caller,
+}
+
+impl App {
+    /// An application with these settings.
+    pub fn builder(settings: Settings) -> AppBuilder {
+        AppBuilder {
+            settings: Arc::new(settings),
+            graphs: Vec::new(),
+            tools: Vec::new(),
+            documents: true,
+            loads: true,
+            only: None,
+            turns: true,
+            caller: Caller::chat(Tenant::local()),
+        }
+    }
+}
+
+impl AppBuilder {
+    /// Serves a graph under a name, through every API, like the assistants that ship.
+    #[must_use]
+    pub fn graph(self, name: &str, graph: TurnGraph) -> Self {
+        self.graph_with(name, graph, own_definition(name, ""))
+    }
+
+    /// The same with a title, a description, examples and a greeting.
+    #[must_use]
+    pub fn graph_with(mut self, name: &str, graph: TurnGraph, definition: Definition) -> Self {
+        let entry = GraphEntry::turn(graph).with_history(definition.limits.history_messages);
+        self.graphs.push((name.to_owned(), entry, definition));
+        self
+    }
+
+    /// Lets assistants use a tool: those whose `tools` name it.
+    #[must_use]
+    pub fn tool(mut self, tool: impl Tool + 'static) -> Self {
+        self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// Without documents, and so without the assistants that answer from them: no embedding model is needed.
+    #[must_use]
+    pub fn without_documents(mut self) -> Self {
+        self.documents = false;
+        self
+    }
+
+    /// Without the engine that loads documents, which one process at a time may run: they can be searched.
+    #[must_use]
+    pub fn without_loads(mut self) -> Self {
+        self.loads = false;
+        self
+    }
+
+    /// For one assistant alone: the servers whose tools others use are not started.
+    #[must_use]
+    pub fn only(mut self, assistant: &str) -> Self {
+        self.only = Some(assistant.to_owned());
+        self
+    }
+
+    /// For documents alone: they are loaded, searched and deleted, and nobody answers.
+    #[must_use]
+    pub fn documents_only(mut self) -> Self {
+        self.turns = false;
+        self.caller = Caller::ingestion(Tenant::local());
+        self
+    }
+
+    /// Opens everything, and takes up what an earlier process left.
+    ///
+    /// # Errors
+    /// Fails when a part cannot be opened; says what helps. An assistant that cannot answer is left out and is no error.
+    pub async fn open(self) -> Result<App, Error> {
+        let Self { settings, graphs, tools, documents, loads, only, turns, caller } = self;
+        let models = ModelCatalog::new(settings.clone())?;
+        let knowledge =
+            if documents { Some(Knowledge::open(&settings, &models, &caller).await?) } else { None };
+        let mut assistants = AssistantRegistry::default();
+        let mut entries = Vec::new();
+        let rehearsal = rehearsal::graph_entry()?;
+        assistants.add(rehearsal::NAME, &rehearsal, own_definition("Rehearsal", rehearsal::DESCRIPTION));
+        entries.push((rehearsal::NAME.to_owned(), rehearsal));
+        if let Some(knowledge) = knowledge.as_ref().filter(|_| turns) {
+            let index: Arc<dyn Index> = knowledge.search.clone();
+            let parts = AssistantParts { settings: &settings, models: &models, index, tools: &tools };
+            let starts = |name: &str| only.as_deref().is_none_or(|only| only == name);
+            entries.extend(assistants.make(&parts, &starts).await?);
+        }
+        for (name, entry, definition) in graphs {
+            assistants.add(&name, &entry, definition);
+            entries.push((name, entry));
+        }
+        let engine = if turns { Some(open_turns(&settings, entries).await?) } else { None };
+        if let Some(engine) = &engine {
+            let spending: Arc<dyn Spending> = engine.clone();
+            models.keep_spending(spending);
+        }
+        let documents = match knowledge.as_ref().filter(|_| loads) {
+            Some(knowledge) => Some(open_documents(&settings, knowledge, &assistants).await?),
+            None => None,
+        };
+        let checks = match &engine {
+            Some(turns) => Checked {
+                settings: &settings,
+                models: &models,
+                assistants: &assistants,
+                turns,
+                documents: documents.as_ref().zip(knowledge.as_ref()).map(|(documents, knowledge)| {
+                    CheckedDocuments {
+                        loads: documents.engine(),
+                        store: documents.store(),
+                        embedder: &knowledge.embedder,
+                    }
+                }),
+                reranker: knowledge.as_ref().and_then(|knowledge| knowledge.reranker.clone()),
+            }
+            .checks(),
+            None => Vec::new(),
+        };
+        let info = ServerInfo::of(&settings, &models);
+        let scope = Scope::of(Tenant::local());
+        Ok(App::new(Inner { settings, models, assistants, engine, documents, checks, info, scope }))
+    }
+}
+
+async fn open_turns(
+    settings: &Settings,
+    entries: Vec<(String, GraphEntry)>,
+) -> Result<Arc<dyn Engine>, Error> {
+    let graphs: Graphs = entries.into_iter().collect();
+    let engine = LocalEngine::open(&settings.engine_file(), graphs, settings.engine_settings()).await;
+    Ok(Arc::new(engine.doing(|| "the conversation cannot be kept, so nothing was asked".to_owned())?))
+}
+
+async fn open_documents(
+    settings: &Settings,
+    knowledge: &Knowledge,
+    assistants: &AssistantRegistry,
+) -> Result<DocumentService, Error> {
+    // Also of those who cannot answer: their documents can be loaded all the same.
+    let known = crate::assistants::known_assistants(settings, &[])?;
+    let mut definitions: Vec<Definition> =
+        known.into_iter().filter_map(|known| Some(known.assistant.ok()?.definition)).collect();
+    definitions.extend(assistants.ready().values().map(|info| info.definition.clone()));
+    let named = definitions.iter().flat_map(|definition| &definition.documents);
+    let ingestion = knowledge.ingestion(settings, named.map(|document| document.url.as_str()))?;
+    let graphs: Graphs = [(GRAPH.to_owned(), GraphEntry::job(ingestion.compiled()?))].into_iter().collect();
+    let local = LocalSettings {
+        at_once: Some(settings.ingest.at_once),
+        recover_on_open: false,
+        ..settings.engine_settings()
+    };
+    let engine = LocalEngine::open(&settings.ingestion_file(), graphs, local).await;
+    let engine = engine.doing(|| "documents cannot be loaded durably, so none was loaded".to_owned())?;
+    let (store, index): (_, Arc<dyn Index>) = (knowledge.store.clone(), knowledge.search.clone());
+    let service =
+        DocumentService::new(store, index, ingestion, Arc::new(engine), settings.ingest.clone(), definitions);
+    service.recover().await?;
+    Ok(service)
+}

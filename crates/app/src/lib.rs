@@ -1,0 +1,37 @@
+//! From settings to running parts. The server, the terminal, tests and other Rust programs use ibid through this crate.
+//!
+//! [`App::builder`] takes [`Settings`], graphs and tools of your own, and opens the engine, the models, the documents and the
+//! assistants. [`App::ask`] is one turn from a question to an answer with citations.
+
+mod app;
+mod assistants;
+mod builder;
+mod documents;
+mod error;
+mod health;
+mod models;
+mod nearest;
+mod offline;
+pub mod rehearsal;
+mod running;
+pub mod settings;
+mod store;
+
+pub use app::{App, TurnAnswer};
+pub use assistants::{AssistantInfo, AssistantOrigin, AssistantRegistry, KnownAssistant, known_assistants};
+pub use builder::AppBuilder;
+pub use documents::{DocumentFields, DocumentService, IfLoading, LoadContent, LoadHandle, StartedLoad};
+pub use error::{DoingExt, Error};
+pub use health::{CheckResult, HealthCheck, ModelInfo, ServerInfo, data_folder_check, engine_file_check};
+pub use health::{embedding_check, pdf_check, provider_check, recognition_check, reranking_check};
+pub use models::{ModelCatalog, NO_EMBEDDING, pulled_models};
+pub use nearest::hint;
+pub use offline::{OfflineLoads, OfflineThreads};
+pub use running::{
+    LOCAL_KEY_PREFIX, LOCAL_PROOF_PATH, RunningServer, RunningServerFile, SCOPE_HEADER, local_proof,
+};
+pub use settings::Settings;
+pub use store::{
+    NO_PDFIUM, READ_COMMAND, find_pdfium, open_search, open_store, read_document_if_asked,
+    recognition_languages,
+};

@@ -1,0 +1,147 @@
+//! The settings of documents: where they are stored, how they are read and loaded.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use ibid_knowledge::{ChunkSize, LoadSettings};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::error::{DoingExt, Error};
+
+/// Where documents are kept.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct StoreSettings {
+    /// A folder, or a URL such as s3://bucket/folder. Without it, the folder `store` in the data folder.
+    pub location: Option<String>,
+    /// The address of the object storage, if it is not Amazon's.
+    pub endpoint: Option<String>,
+    /// Its region.
+    pub region: Option<String>,
+    /// Whether it may be spoken to without encryption, as on this machine.
+    pub allow_http: bool,
+    /// The environment variable that holds the name of the key; without it, what the machine is set up with.
+    pub access_key_env: Option<String>,
+    /// The environment variable that holds the key itself.
+    pub secret_key_env: Option<String>,
+}
+
+impl StoreSettings {
+    /// As the object storage wants it.
+    ///
+    /// # Errors
+    /// Fails when an environment variable that is named cannot be read.
+    pub fn options(&self) -> Result<HashMap<String, String>, Error> {
+        let variable = |setting: &str, name: &Option<String>| {
+            let value = name.as_ref().map(std::env::var).transpose();
+            value.doing(|| format!("the environment variable of `store.{setting}` cannot be read"))
+        };
+        let given = [
+            ("aws_endpoint", self.endpoint.clone()),
+            ("aws_region", self.region.clone()),
+            ("allow_http", self.allow_http.then(|| "true".to_owned())),
+            ("aws_access_key_id", variable("access_key_env", &self.access_key_env)?),
+            ("aws_secret_access_key", variable("secret_key_env", &self.secret_key_env)?),
+        ];
+        Ok(given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect())
+    }
+}
+
+/// How documents are read and loaded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct IngestSettings {
+    /// The library that reads PDFs, libpdfium.so. Without it, the one that `ibid models pull` brought, or the system's.
+    pub pdfium: Option<PathBuf>,
+    /// The languages of scanned pages, as tesseract names them, such as eng+spa. Empty: they are not read.
+    pub recognition: String,
+    /// Memory for reading one document, in megabytes.
+    pub memory_mb: u64,
+    /// The most characters of a chunk.
+    pub chunk_characters: usize,
+    /// How many characters two neighbouring chunks share.
+    pub chunk_overlap: usize,
+    /// A page with fewer characters has no content.
+    pub least_characters: usize,
+    /// The largest file, in megabytes.
+    pub largest_mb: u64,
+    /// How many documents are loaded at once.
+    pub at_once: usize,
+    /// The hosts from which documents may be fetched.
+    pub hosts: Vec<String>,
+    /// Which words in a file name tell its type, such as "chapter hts = hts_schedule"; the first row that fits.
+    #[serde(deserialize_with = "types")]
+    pub types: Vec<String>,
+}
+
+impl Default for IngestSettings {
+    fn default() -> Self {
+        let size = ChunkSize::default();
+        let types = [
+            "chapter hts = hts_schedule",
+            "tariff 301 = section301_tariff",
+            "import cbp = cbp_guide",
+            "govpub = gov_publication",
+            "fda fcc doe = agency_regulation",
+        ];
+        Self {
+            pdfium: None,
+            recognition: "eng+spa".to_owned(),
+            memory_mb: 1024,
+            chunk_characters: size.characters,
+            chunk_overlap: size.overlap,
+            least_characters: 100,
+            largest_mb: 200,
+            at_once: 2,
+            hosts: Vec::new(),
+            types: types.map(str::to_owned).to_vec(),
+        }
+    }
+}
+
+/// Rows of the table of types, each with words and a type.
+fn types<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let rows = Vec::<String>::deserialize(from)?;
+    match rows.iter().find(|row| !row.contains('=')) {
+        Some(row) => Err(<D::Error as serde::de::Error>::custom(format!(
+            "`{row}` has no `=` between the words and the type"
+        ))),
+        None => Ok(rows),
+    }
+}
+
+impl IngestSettings {
+    /// How a file is loaded, by its name and a table of types.
+    pub fn load_settings(&self, name: &str, types: &[String]) -> LoadSettings {
+        LoadSettings {
+            kind: Self::kind_by(types, name),
+            size: ChunkSize { characters: self.chunk_characters, overlap: self.chunk_overlap },
+            least_characters: self.least_characters,
+            ..LoadSettings::default()
+        }
+    }
+
+    /// The type of a document, by its file name and a table.
+    fn kind_by(types: &[String], name: &str) -> String {
+        let name = name.to_lowercase();
+        let rows = types.iter().filter_map(|row| row.split_once('='));
+        let fits = |words: &str| words.split_whitespace().any(|word| name.contains(&word.to_lowercase()));
+        let found = rows.into_iter().find(|(words, _)| fits(words)).map(|(_, kind)| kind.trim().to_owned());
+        found.unwrap_or_else(|| "general".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_file_tells_its_type() {
+        let config = IngestSettings::default();
+        assert_eq!(IngestSettings::kind_by(&config.types, "Chapter_85.pdf"), "hts_schedule");
+        assert_eq!(IngestSettings::kind_by(&config.types, "Tariff_List_09.17.18.pdf"), "section301_tariff");
+        assert_eq!(IngestSettings::kind_by(&config.types, "FDA-lasers.html"), "agency_regulation");
+        assert_eq!(IngestSettings::kind_by(&config.types, "handbook.pdf"), "general");
+    }
+}

@@ -1,0 +1,127 @@
+//! Everything that can be set, as types. Where settings come from (files, environment, flags) is up to the program.
+
+mod documents;
+mod duration;
+mod models;
+mod serve;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use ibid_assistants::tools::ToolSettings;
+use ibid_engine::LocalSettings;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use documents::{IngestSettings, StoreSettings};
+pub use duration::Span;
+pub use models::{
+    BudgetSettings, EmbeddingModelSettings, KNOWN_PROVIDERS, KnownProvider, LOCAL_PROVIDERS, ModelSettings,
+    OnnxSettings, ProviderAccount, PullSettings, RerankSettings,
+};
+pub use serve::{KeySettings, OidcSettings, ServeSettings};
+
+/// Everything that can be set. Each field says what it is for; the reference is made from this.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// The folder in which ibid keeps everything. It is made if it is not there.
+    pub data: PathBuf,
+    /// How turns are run.
+    pub engine: EngineSettings,
+    /// The accounts at providers of models, by a name of your own.
+    pub providers: BTreeMap<String, ProviderAccount>,
+    /// The chat models, by a name of your own.
+    pub models: BTreeMap<String, ModelSettings>,
+    /// The embedding model.
+    pub embedding: EmbeddingModelSettings,
+    /// The rerank model.
+    pub rerank: RerankSettings,
+    /// What models that run here need.
+    pub onnx: OnnxSettings,
+    /// Where models are fetched from.
+    pub pull: PullSettings,
+    /// What tenants may use.
+    pub budget: BudgetSettings,
+    /// Where documents are kept.
+    pub store: StoreSettings,
+    /// How documents are read and loaded.
+    pub ingest: IngestSettings,
+    /// The folder with assistants of your own.
+    pub assistants: PathBuf,
+    /// Tools that ask services elsewhere.
+    pub tools: ToolSettings,
+    /// How assistants are served.
+    pub serve: ServeSettings,
+}
+
+/// How turns are run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EngineSettings {
+    /// How long the steps and events of an ended turn are kept. Messages are kept for good.
+    pub retention: Span,
+    /// How long a stopped step may take to give back what it has.
+    pub stop_grace: Span,
+    /// How long an event may wait for others before it is written and told. Longer is cheaper.
+    pub event_delay: Span,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let engine = LocalSettings::default();
+        Self {
+            data: PathBuf::from("ibid-data"),
+            engine: EngineSettings {
+                retention: Span(engine.retention),
+                stop_grace: Span(engine.stop_grace),
+                event_delay: Span(engine.event_delay),
+            },
+            providers: BTreeMap::new(),
+            models: BTreeMap::new(),
+            embedding: EmbeddingModelSettings::default(),
+            rerank: RerankSettings::default(),
+            onnx: OnnxSettings::default(),
+            pull: PullSettings::default(),
+            budget: BudgetSettings::default(),
+            store: StoreSettings::default(),
+            ingest: IngestSettings::default(),
+            assistants: PathBuf::from("assistants"),
+            tools: ToolSettings::default(),
+            serve: ServeSettings::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// The file of the local engine.
+    pub fn engine_file(&self) -> PathBuf {
+        self.data.join("engine.db")
+    }
+
+    /// The file of the engine that loads documents: its runs are no conversations.
+    pub fn ingestion_file(&self) -> PathBuf {
+        self.data.join("ingestion.db")
+    }
+
+    /// Where documents are kept.
+    pub fn store_location(&self) -> String {
+        let folder = || self.data.join("store").to_string_lossy().into_owned();
+        self.store.location.clone().unwrap_or_else(folder)
+    }
+
+    /// The folder of the models that were pulled.
+    pub fn models_folder(&self) -> PathBuf {
+        self.data.join("models")
+    }
+
+    /// How the local engine behaves.
+    pub fn engine_settings(&self) -> LocalSettings {
+        LocalSettings {
+            retention: self.engine.retention.0,
+            stop_grace: self.engine.stop_grace.0,
+            event_delay: self.engine.event_delay.0,
+            ..LocalSettings::default()
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! What a turn says in the end, with the metadata that whoever shows it needs.
+
+use ibid_core::{AnswerMetadata, Message};
+
+use crate::source::Source;
+use crate::turn::{Answer, TurnState};
+
+/// What a turn says: the answer, or as much of it as there is.
+pub(crate) fn messages(turn: &TurnState) -> Vec<Message> {
+    let Some(answer) = &turn.answer else {
+        let draft = turn.draft.as_ref().filter(|_| !turn.request.only_checked);
+        let written = draft.map(|draft| draft.read().answer).filter(|text| !text.is_empty());
+        // The numbers of its sources are not checked, and still say what they mean.
+        let partial = |text| {
+            Message::answer(text, AnswerMetadata::partial(turn.sources.iter().map(Source::info).collect()))
+        };
+        return written.map(partial).into_iter().collect();
+    };
+    vec![Message::answer(&answer.text, metadata(turn, answer))]
+}
+
+fn metadata(turn: &TurnState, answer: &Answer) -> AnswerMetadata {
+    AnswerMetadata {
+        partial: false,
+        format: turn.request.format.name().to_owned(),
+        structured: answer.structured.clone(),
+        citations: answer.checked.citations.clone(),
+        warnings: answer.checked.warnings.clone(),
+        sources: turn.sources.iter().map(Source::info).collect(),
+        searched: turn.searched.clone(),
+        unanswered: answer.unanswered,
+        withheld: answer.withheld,
+        route: turn.route.clone(),
+        plan: turn.plan.clone(),
+        usage: turn.spent.usage,
+    }
+}

@@ -1,0 +1,245 @@
+//! What the nodes of one assistant work with: its definition, its prompts, and the ports to the world.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use async_trait::async_trait;
+use futures_util::StreamExt;
+use ibid_core::Scope;
+use ibid_core::event::{ModelUsage, TurnEvent};
+use ibid_core::evidence::{DocumentId, DocumentName, Evidence, EvidenceError, Index, Passage, Question};
+use ibid_core::model::{Caller, ChatModel, ChatPart, ChatRequest, ChatStream, Finish, ModelError, Prompt};
+use ibid_core::tool::Tool;
+use ibid_core::{Message, Role};
+use ibid_graph::{Context, NodeError, Retryable, Terminal};
+use serde_json::{Value, json};
+use tracing::Instrument;
+
+use crate::definition::Definition;
+use crate::prompts::Prompts;
+use crate::turn::{TurnCost, TurnState};
+
+/// The ports that an assistant needs.
+#[derive(Clone)]
+pub struct Ports {
+    /// The model that answers.
+    pub answer: Arc<dyn ChatModel>,
+    /// The model that condenses, routes, rewrites and plans.
+    pub small: Arc<dyn ChatModel>,
+    /// The documents.
+    pub index: Arc<dyn Index>,
+    /// The tools that the assistant may use.
+    pub tools: Vec<Arc<dyn Tool>>,
+}
+
+impl Ports {
+    /// Ports that lead nowhere, to draw a graph with.
+    pub fn absent() -> Self {
+        let absent = Arc::new(Absent);
+        Self { answer: absent.clone(), small: absent.clone(), index: absent, tools: Vec::new() }
+    }
+}
+
+/// What the nodes of one assistant work with.
+pub(crate) struct NodeContext {
+    /// Its definition.
+    pub(crate) definition: Definition,
+    /// Its prompts.
+    pub(crate) prompts: Prompts,
+    /// Its ports.
+    pub(crate) ports: Ports,
+}
+
+/// What came of asking a model.
+#[derive(Default)]
+pub(crate) struct Reply {
+    pub(crate) text: String,
+    pub(crate) calls: Vec<ibid_core::model::ToolCall>,
+    pub(crate) spent: TurnCost,
+    /// Whether it was stopped before its end.
+    pub(crate) partial: bool,
+    /// Whether the model reached its limit of tokens.
+    pub(crate) cut_off: bool,
+}
+
+impl NodeContext {
+    /// A prompt of this assistant in the language of a turn.
+    pub(crate) fn prompt(&self, name: &str, turn: &TurnState, variables: Value) -> Result<String, NodeError> {
+        let rendered = self.prompts.render(name, turn.request.language, variables);
+        Ok(rendered.map_err(|error| Terminal::new(error.to_string()))?)
+    }
+
+    /// Who the assistant is.
+    pub(crate) fn persona(&self, turn: &TurnState) -> Result<String, NodeError> {
+        self.prompt("persona", turn, json!({}))
+    }
+
+    /// The conversation before the turn as a model is shown it, the newest that fit into the window.
+    pub(crate) fn history(&self, model: &dyn ChatModel, turn: &TurnState) -> Vec<Prompt> {
+        let mut room = self.definition.limits.history_tokens;
+        let mut shown: Vec<&Message> = Vec::new();
+        for message in turn.request.history.iter().rev() {
+            let tokens = model.count_tokens(&message.text);
+            if tokens > room {
+                break;
+            }
+            room -= tokens;
+            shown.push(message);
+        }
+        // A window that begins with an answer would begin in the middle.
+        while shown.last().is_some_and(|message| message.role != Role::User) {
+            shown.pop();
+        }
+        shown.into_iter().rev().map(Prompt::from).collect()
+    }
+
+    /// The same as lines of text, for models that are to work on it and not to take part.
+    pub(crate) fn transcript(&self, model: &dyn ChatModel, turn: &TurnState) -> String {
+        let lines = self.history(model, turn).into_iter().map(|prompt| match prompt {
+            Prompt::User(text) => format!("Person: {text}"),
+            other => format!("Assistant: {}", other.text()),
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// A request on behalf of whoever the turn is of.
+    pub(crate) fn request(&self, turn: &TurnState, prompts: Vec<Prompt>) -> ChatRequest {
+        let mut request = ChatRequest::new(Caller::chat(turn.request.scope.tenant().clone()), prompts);
+        request.temperature = Some(0.0);
+        request
+    }
+
+    /// Asks a model, hands its words on as they come, and stops when the turn is stopped.
+    pub(crate) async fn ask(
+        &self,
+        context: &Context,
+        model: &dyn ChatModel,
+        request: ChatRequest,
+        mut heard: impl FnMut(&str),
+    ) -> Result<Reply, ModelError> {
+        let began = Instant::now();
+        let mut reply = Reply::default();
+        let cancel = context.cancel();
+        let span = tracing::info_span!("chat", model = model.name(), node = context.node());
+        let Some(parts) = cancel.run_until_cancelled(model.chat(request).instrument(span)).await else {
+            reply.partial = true;
+            return Ok(reply);
+        };
+        let mut parts = parts?;
+        let mut cancelled = pin!(cancel.cancelled());
+        loop {
+            let part = tokio::select! {
+                biased;
+                () = &mut cancelled => None,
+                part = parts.next() => Some(part),
+            };
+            match part {
+                None => {
+                    reply.partial = true;
+                    break;
+                }
+                Some(None) => {
+                    let (provider, reason) = (model.name().to_owned(), "the reply has no end".to_owned());
+                    return Err(ModelError::Broken { provider, reason });
+                }
+                Some(Some(part)) => match part? {
+                    ChatPart::Text(piece) => {
+                        reply.text.push_str(&piece);
+                        heard(&reply.text);
+                    }
+                    ChatPart::Reasoning(_) => {}
+                    ChatPart::Call(call) => reply.calls.push(call),
+                    ChatPart::Again { reason } => {
+                        context.status(format!("writing again: {reason}"));
+                        reply.text.clear();
+                        reply.calls.clear();
+                        heard("");
+                    }
+                    ChatPart::End { finish, usage, model } => {
+                        reply.cut_off = finish == Finish::Length;
+                        reply.spent.usage = usage;
+                        emit(context, &TurnEvent::ModelUsage(ModelUsage { model, usage }));
+                        break;
+                    }
+                },
+            }
+        }
+        reply.spent.milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok(reply)
+    }
+}
+
+/// Emits an event of a turn.
+pub(crate) fn emit(context: &Context, event: &TurnEvent) {
+    if let Some((name, value)) = event.to_custom() {
+        context.custom(name, value);
+    }
+}
+
+/// A model's failure as a node's.
+pub(crate) fn failed(error: ModelError) -> NodeError {
+    let text = error.to_string();
+    if error.may_pass() {
+        let retryable = Retryable::new(text);
+        return match error.retry_after() {
+            Some(delay) => retryable.after(delay).into(),
+            None => retryable.into(),
+        };
+    }
+    Terminal::new(text).into()
+}
+
+/// A failure of the documents as a node's.
+pub(crate) fn not_searched(error: EvidenceError) -> NodeError {
+    if error.may_pass {
+        Retryable::new(error.to_string()).into()
+    } else {
+        Terminal::new(error.to_string()).into()
+    }
+}
+
+/// What stands in for ports where there are none.
+struct Absent;
+
+impl Absent {
+    const REASON: &str = "nothing is set up here";
+}
+
+#[async_trait]
+impl ChatModel for Absent {
+    fn name(&self) -> &str {
+        "none"
+    }
+
+    fn context_tokens(&self) -> usize {
+        0
+    }
+
+    fn count_tokens(&self, text: &str) -> usize {
+        text.len()
+    }
+
+    async fn chat(&self, _request: ChatRequest) -> Result<ChatStream, ModelError> {
+        Err(ModelError::Broken { provider: self.name().to_owned(), reason: Self::REASON.to_owned() })
+    }
+}
+
+#[async_trait]
+impl Index for Absent {
+    async fn retrieve(&self, _: &Scope, _: &Question) -> Result<Evidence, EvidenceError> {
+        Err(EvidenceError { message: Self::REASON.to_owned(), may_pass: false })
+    }
+
+    async fn page(&self, _: &Scope, _: &DocumentId, _: u32) -> Result<Vec<Passage>, EvidenceError> {
+        Ok(Vec::new())
+    }
+
+    async fn distance(&self, _: &Scope, _: &str) -> Result<Option<f32>, EvidenceError> {
+        Ok(None)
+    }
+
+    async fn documents(&self, _: &Scope, _: usize) -> Result<Vec<DocumentName>, EvidenceError> {
+        Ok(Vec::new())
+    }
+}

@@ -1,0 +1,204 @@
+//! Indexes and their upkeep. It runs beside readers and writers: a commit that it loses to a writer is
+//! tried again, and readers go on with the version that they have.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use lance::dataset::Dataset;
+use lance::dataset::optimize::{CompactionOptions, compact_files};
+use lance::index::DatasetIndexExt;
+use lance::index::vector::VectorIndexParams;
+use lance_index::IndexType;
+use lance_index::optimize::OptimizeOptions;
+use lance_index::scalar::inverted::Language;
+use lance_index::scalar::{BuiltinIndexType, InvertedIndexParams, ScalarIndexParams};
+use lance_index::vector::bq::RQBuildParams;
+use lance_index::vector::ivf::IvfBuildParams;
+use lance_linalg::distance::DistanceType;
+
+use super::Store;
+use super::table::is_conflict;
+use crate::Error;
+
+/// A step of upkeep that loses to a writer is tried again so often.
+const MOST_ATTEMPTS: u32 = 5;
+/// A version that was replaced so long ago is removed. A turn that reads it is over by then.
+const KEEP: Duration = Duration::from_secs(3600);
+/// Bits for each dimension of a vector in the index.
+const BITS: u8 = 5;
+
+/// A vector index is made anew when there are so many times the rows that it was made for: it divides them
+/// into too few parts by then.
+const OUTGROWN: usize = 4;
+/// Rows are rewritten when one of so many is deleted.
+const MOST_DELETED: usize = 10;
+/// Where the table says for how many rows its vector index was made.
+const TRAINED: &str = "ibid.vectors";
+
+const TERMS: &str = "terms";
+const VECTOR: &str = "vector";
+
+/// What upkeep did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MaintenanceReport {
+    /// Rows that indexes did not know before.
+    pub indexed: usize,
+    /// Whether a vector index was made.
+    pub made_vector_index: bool,
+    /// Whether fragments were merged.
+    pub compacted: bool,
+}
+
+impl Store {
+    /// Makes the indexes of the table of chunks that are not there yet.
+    pub(super) async fn index(&self, dataset: &mut Dataset) -> Result<(), Error> {
+        let there: Vec<String> =
+            dataset.load_indices().await?.iter().map(|index| index.name.clone()).collect();
+        let terms = InvertedIndexParams::new("whitespace".to_owned(), Language::English)
+            .stem(false)
+            .remove_stop_words(false)
+            .lower_case(false)
+            .ascii_folding(false)
+            .max_token_length(None);
+        if !there.iter().any(|name| name == TERMS) {
+            dataset.create_index(&[TERMS], IndexType::Inverted, Some(TERMS.to_owned()), &terms, true).await?;
+        }
+        let scalar = [
+            ("id", IndexType::BTree, BuiltinIndexType::BTree),
+            ("document", IndexType::BTree, BuiltinIndexType::BTree),
+            ("tenant", IndexType::Bitmap, BuiltinIndexType::Bitmap),
+            ("corpus", IndexType::Bitmap, BuiltinIndexType::Bitmap),
+            ("kind", IndexType::Bitmap, BuiltinIndexType::Bitmap),
+            ("language", IndexType::Bitmap, BuiltinIndexType::Bitmap),
+            ("labels", IndexType::LabelList, BuiltinIndexType::LabelList),
+        ];
+        for (column, kind, builtin) in
+            scalar.into_iter().filter(|(column, ..)| !there.iter().any(|name| name == column))
+        {
+            let params = ScalarIndexParams::for_builtin(builtin);
+            dataset.create_index(&[column], kind, Some(column.to_owned()), &params, true).await?;
+        }
+        Ok(())
+    }
+
+    /// Brings the indexes up to date, merges what is in too many pieces, and removes old versions.
+    ///
+    /// # Errors
+    /// Fails when the store cannot be written, or writers are faster again and again.
+    pub async fn maintain(&self) -> Result<MaintenanceReport, Error> {
+        let mut kept = MaintenanceReport::default();
+        if self.chunks.latest().await?.is_none() {
+            return Ok(kept);
+        }
+        for attempt in 0..MOST_ATTEMPTS {
+            match self.keep_up_once(&mut kept).await {
+                Err(Error::Lance(error)) if is_conflict(&error) => {
+                    tokio::time::sleep(Duration::from_millis(100 << attempt)).await;
+                }
+                other => return other.map(|()| kept),
+            }
+        }
+        tracing::warn!("upkeep of the store gave way to writers; it is done the next time");
+        Ok(kept)
+    }
+
+    async fn keep_up_once(&self, kept: &mut MaintenanceReport) -> Result<(), Error> {
+        let Some(dataset) = self.chunks.latest().await? else { return Ok(()) };
+        let mut dataset = dataset.as_ref().clone();
+        dataset.checkout_latest().await?;
+        self.index(&mut dataset).await?;
+        let missing = unindexed(&dataset, TERMS).await?;
+        if missing > 0 {
+            let parts = dataset.load_indices_by_name(TERMS).await?.len();
+            let options = if parts >= self.upkeep.most_parts {
+                OptimizeOptions::merge(parts)
+            } else {
+                OptimizeOptions::append()
+            };
+            dataset.optimize_indices(&options).await?;
+            kept.indexed += missing;
+            self.chunks.saw(Arc::new(dataset.clone())).await;
+        }
+        let rows = dataset.count_rows(None).await?;
+        if rows > self.upkeep.index_above.max(trained_on(&dataset) * OUTGROWN) {
+            let params = VectorIndexParams::with_ivf_rq_params(
+                DistanceType::Cosine,
+                IvfBuildParams::default(),
+                RQBuildParams::new(BITS),
+            );
+            dataset.create_index(&[VECTOR], IndexType::IvfRq, Some(VECTOR.to_owned()), &params, true).await?;
+            kept.made_vector_index = true;
+            self.chunks.saw(Arc::new(dataset.clone())).await;
+            self.chunks.configure(TRAINED, &rows.to_string()).await?;
+            dataset.checkout_latest().await?;
+        }
+        let deleted = dataset.count_deleted_rows().await?;
+        if dataset.fragments().len() > self.upkeep.most_fragments || deleted * MOST_DELETED > rows {
+            let options =
+                CompactionOptions { target_rows_per_fragment: 256 * 1024, ..CompactionOptions::default() };
+            compact_files(&mut dataset, options, None).await?;
+            kept.compacted = true;
+            self.chunks.saw(Arc::new(dataset.clone())).await;
+        }
+        self.tidy_ledger().await?;
+        forget_versions(&dataset).await
+    }
+
+    /// The ledger has one small commit for each change: it is merged and its old versions are removed.
+    async fn tidy_ledger(&self) -> Result<(), Error> {
+        let Some(ledger) = self.documents.latest().await? else { return Ok(()) };
+        let mut ledger = ledger.as_ref().clone();
+        ledger.checkout_latest().await?;
+        if ledger.fragments().len() > self.upkeep.most_fragments {
+            compact_files(&mut ledger, CompactionOptions::default(), None).await?;
+            let there = ledger.load_indices().await?;
+            let params = ScalarIndexParams::for_builtin(BuiltinIndexType::BTree);
+            for column in ["document", "version", "pending"] {
+                if !there.iter().any(|index| index.name == column) {
+                    let name = Some(column.to_owned());
+                    ledger.create_index(&[column], IndexType::BTree, name, &params, true).await?;
+                }
+            }
+            ledger.optimize_indices(&OptimizeOptions::default()).await?;
+            self.documents.saw(Arc::new(ledger.clone())).await;
+        }
+        forget_versions(&ledger).await
+    }
+}
+
+/// For how many rows the vector index was made; none means that there is none.
+fn trained_on(dataset: &Dataset) -> usize {
+    dataset.config().get(TRAINED).and_then(|rows| rows.parse().ok()).unwrap_or_default()
+}
+
+/// Removes versions that were replaced long ago. A version may be old and still be read, if it was the newest
+/// until a moment ago: what counts is when the next one came.
+async fn forget_versions(dataset: &Dataset) -> Result<(), Error> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let millis = |span: Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+    let cutoff = millis(now.saturating_sub(KEEP));
+    let times = dataset.versions().await?.into_iter().map(|version| version.timestamp.timestamp_millis());
+    if let Some(before) = times.filter(|time| *time < cutoff).max() {
+        let age = chrono::Duration::milliseconds(millis(now) - before);
+        dataset.cleanup_old_versions(age, None, Some(false)).await?;
+    }
+    Ok(())
+}
+
+/// How many rows an index does not know.
+pub(super) async fn unindexed(dataset: &Dataset, index: &str) -> Result<usize, Error> {
+    let indices = dataset.load_indices_by_name(index).await?;
+    let known = |fragment: u64| {
+        let fragment = u32::try_from(fragment).unwrap_or(u32::MAX);
+        indices
+            .iter()
+            .filter_map(|index| index.fragment_bitmap.as_ref())
+            .any(|bitmap| bitmap.contains(fragment))
+    };
+    Ok(dataset
+        .fragments()
+        .iter()
+        .filter(|fragment| !known(fragment.id))
+        .filter_map(|fragment| fragment.num_rows())
+        .sum())
+}

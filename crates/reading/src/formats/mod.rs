@@ -1,0 +1,165 @@
+//! The file formats that can be read, in one table: which files have them, how they are recognised, shown and parsed. Folder
+//! walks, messages and the server derive from it. A new format is a row here and a parser beside this file.
+
+mod blocks;
+mod html;
+mod markdown;
+mod text;
+
+use serde::{Deserialize, Serialize};
+
+use crate::page::Page;
+
+/// A file format that can be read.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileFormat {
+    /// Portable Document Format.
+    Pdf,
+    /// Markdown.
+    Markdown,
+    /// HTML.
+    Html,
+    /// Plain text; a form feed begins a page.
+    Text,
+}
+
+/// What is known of a format.
+pub struct FormatEntry {
+    /// Which one.
+    pub format: FileFormat,
+    /// Its name for people.
+    pub label: &'static str,
+    /// The endings of its files, in lower case.
+    pub extensions: &'static [&'static str],
+    /// As which media type a browser may show the original. What could run in a browser is plain text.
+    pub shown_as: &'static str,
+    /// Whether a file begins like one.
+    sniff: fn(&[u8]) -> bool,
+    /// How it is read.
+    pub(crate) parser: Parser,
+}
+
+/// How a format is read.
+#[derive(Clone, Copy)]
+pub(crate) enum Parser {
+    /// By PDFium, page by page.
+    Pdfium,
+    /// From its text, all at once.
+    Text(fn(&str) -> Parsed),
+}
+
+/// The title of a document, if it says one, and its pages.
+pub(crate) type Parsed = (Option<String>, Vec<Page>);
+
+const PLAIN: &str = "text/plain; charset=utf-8";
+
+/// All of them, the surest sign first.
+pub const FILE_FORMATS: &[FormatEntry] = &[
+    FormatEntry {
+        format: FileFormat::Pdf,
+        label: "PDF",
+        extensions: &["pdf"],
+        shown_as: "application/pdf",
+        sniff: |beginning| beginning.windows(5).any(|bytes| bytes == b"%PDF-"),
+        parser: Parser::Pdfium,
+    },
+    FormatEntry {
+        format: FileFormat::Html,
+        label: "HTML",
+        extensions: &["html", "htm", "xhtml"],
+        shown_as: PLAIN,
+        sniff: |beginning| {
+            let start = String::from_utf8_lossy(beginning).trim_start().to_ascii_lowercase();
+            is_text(beginning) && (start.starts_with("<!doctype html") || start.starts_with("<html"))
+        },
+        parser: Parser::Text(html::parse),
+    },
+    FormatEntry {
+        format: FileFormat::Markdown,
+        label: "Markdown",
+        extensions: &["md", "markdown"],
+        shown_as: PLAIN,
+        sniff: |_| false,
+        parser: Parser::Text(markdown::parse),
+    },
+    FormatEntry {
+        format: FileFormat::Text,
+        label: "plain text",
+        extensions: &["txt", "text", "csv", "tsv", "log", "rst", "adoc"],
+        shown_as: PLAIN,
+        sniff: |_| false,
+        parser: Parser::Text(text::parse),
+    },
+];
+
+impl FileFormat {
+    /// What is known of it.
+    pub fn entry(self) -> &'static FormatEntry {
+        // Every format is in the table, which a test shows.
+        FILE_FORMATS
+            .iter()
+            .find(|entry| entry.format == self)
+            .unwrap_or(&FILE_FORMATS[FILE_FORMATS.len() - 1])
+    }
+
+    fn is_text(self) -> bool {
+        matches!(self.entry().parser, Parser::Text(_))
+    }
+}
+
+/// The format that the name of a file tells.
+pub fn format_of_name(name: &str) -> Option<FileFormat> {
+    let (_, extension) = name.rsplit_once('.')?;
+    let extension = extension.to_ascii_lowercase();
+    let found = FILE_FORMATS.iter().find(|entry| entry.extensions.contains(&extension.as_str()));
+    found.map(|entry| entry.format)
+}
+
+/// The format of a document by its first bytes, then by its name; none if it cannot be read.
+pub fn format_of(name: &str, beginning: &[u8]) -> Option<FileFormat> {
+    let window = &beginning[..beginning.len().min(1024)];
+    if let Some(entry) = FILE_FORMATS.iter().find(|entry| (entry.sniff)(window)) {
+        return Some(entry.format);
+    }
+    match format_of_name(name) {
+        // Whoever reads it says what is wrong with it.
+        Some(named) if !named.is_text() => Some(named),
+        _ if !is_text(window) => None,
+        Some(named) => Some(named),
+        None => (!name.contains('.') || is_words(window)).then_some(FileFormat::Text),
+    }
+}
+
+/// Whether these bytes may be text, also in two bytes a letter.
+fn is_text(bytes: &[u8]) -> bool {
+    !bytes.contains(&0) || bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff])
+}
+
+/// Whether these bytes look like written text.
+fn is_words(bytes: &[u8]) -> bool {
+    let odd =
+        bytes.iter().filter(|byte| **byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c)).count();
+    !bytes.is_empty() && odd * 50 < bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_bytes_count_more_than_the_name() {
+        assert_eq!(format_of("tariff.txt", b"%PDF-1.7 ..."), Some(FileFormat::Pdf));
+        assert_eq!(format_of("rules", b"<!DOCTYPE html><html>"), Some(FileFormat::Html));
+        assert_eq!(format_of("rules.md", b"# Rules"), Some(FileFormat::Markdown));
+        assert_eq!(format_of("rules.dat", b"Plain words."), Some(FileFormat::Text));
+        assert_eq!(format_of("rules.zip", b"PK\x03\x04\x00\x00\x00"), None);
+    }
+
+    #[test]
+    fn every_format_is_in_the_table() {
+        for format in [FileFormat::Pdf, FileFormat::Markdown, FileFormat::Html, FileFormat::Text] {
+            assert_eq!(format.entry().format, format);
+        }
+    }
+}

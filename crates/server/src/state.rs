@@ -1,0 +1,76 @@
+//! What every handler has at hand: the application, and who may use it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use ibid_app::{App, AssistantInfo, CheckResult, DocumentService, Error, HealthCheck, ServerInfo};
+use ibid_engine::Engine;
+use tokio::sync::Mutex;
+
+use crate::access::Access;
+use crate::http::Problem;
+
+/// What every handler has at hand. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct ServerState(Arc<Inner>);
+
+struct Inner {
+    app: App,
+    engine: Arc<dyn Engine>,
+    access: Access,
+    /// What the last check of each part found, in the order of the checks.
+    found: Vec<Mutex<Option<Found>>>,
+}
+
+/// When a part was checked, and what was found.
+pub(crate) type Found = (Instant, CheckResult);
+
+impl ServerState {
+    /// The state of a server for an application.
+    pub(crate) fn new(app: App, access: Access) -> Result<Self, Error> {
+        let engine = app.engine()?.clone();
+        let found = app.health_checks().iter().map(|_| Mutex::default()).collect();
+        Ok(Self(Arc::new(Inner { app, engine, access, found })))
+    }
+
+    /// Runs turns.
+    pub(crate) fn engine(&self) -> &Arc<dyn Engine> {
+        &self.0.engine
+    }
+
+    /// The documents.
+    pub(crate) fn documents(&self) -> Result<&DocumentService, Problem> {
+        Ok(self.0.app.documents()?)
+    }
+
+    /// Who may ask.
+    pub(crate) fn access(&self) -> &Access {
+        &self.0.access
+    }
+
+    /// What is checked to see whether the server can work.
+    pub(crate) fn checks(&self) -> &[HealthCheck] {
+        self.0.app.health_checks()
+    }
+
+    /// What the last check of a part found, in the order of the checks.
+    pub(crate) fn found(&self, part: usize) -> &Mutex<Option<Found>> {
+        &self.0.found[part]
+    }
+
+    /// What it is set up with.
+    pub(crate) fn info(&self) -> &ServerInfo {
+        self.0.app.info()
+    }
+
+    /// Who can answer, by name.
+    pub(crate) fn assistants(&self) -> &BTreeMap<String, AssistantInfo> {
+        self.0.app.assistants().ready()
+    }
+
+    /// One that can answer.
+    pub(crate) fn assistant(&self, name: &str) -> Result<&AssistantInfo, Problem> {
+        Ok(self.0.app.assistants().get(name)?)
+    }
+}

@@ -1,0 +1,3 @@
+// A part of a page: left, top, right and bottom, in points.
+
+export type Box = readonly number[];
