@@ -109,7 +109,8 @@ fn a_file_that_cannot_be_read_is_named_and_the_command_fails() {
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.contains("FAILED: the file is damaged"), "{said}");
-    assert!(printed(&run(folder, &["search", "how long are records kept"])).contains("good.md, page 1"));
+    let found = printed(&run(folder, &["search", "how long are records kept"]));
+    assert!(found.contains("good.md, page 1"), "{found}\n{said}");
 }
 
 #[cfg(unix)]

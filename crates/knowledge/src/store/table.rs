@@ -84,29 +84,43 @@ impl Table {
         if let Some(dataset) = self.latest().await? {
             return Ok((dataset, false));
         }
-        let none: Vec<Result<RecordBatch, ArrowError>> = Vec::new();
-        let params = WriteParams {
-            mode: WriteMode::Create,
-            store_params: Some(self.place.params()),
-            session: Some(self.place.session()),
-            ..WriteParams::default()
-        };
-        let reader = RecordBatchIterator::new(none, self.schema.clone());
-        match Dataset::write(reader, &self.uri, Some(params)).await {
+        match self.create().await {
             Ok(dataset) => {
                 let dataset = Arc::new(dataset);
                 self.saw(dataset.clone()).await;
                 Ok((dataset, true))
             }
-            // Another process was first.
-            Err(lance::Error::DatasetAlreadyExists { .. }) => {
-                let found = self.latest().await?;
-                found
-                    .map(|dataset| (dataset, false))
-                    .ok_or_else(|| Error::Damaged(format!("{} cannot be opened", self.uri)))
-            }
-            Err(error) => Err(error.into()),
+            // Another writer was first, unless there is still none.
+            Err(error) => match self.newest().await? {
+                Some(dataset) => Ok((dataset, false)),
+                None => Err(error.into()),
+            },
         }
+    }
+
+    /// Makes an empty table, or fails if there is one. `Dataset::write` would overwrite a table that another writer makes at
+    /// the same moment, with the rows in it: an overwrite without retries is never put on top of what it did not read.
+    async fn create(&self) -> lance::Result<Dataset> {
+        let (store_params, session) = (self.place.params(), self.place.session());
+        let params = WriteParams {
+            mode: WriteMode::Create,
+            store_params: Some(store_params.clone()),
+            session: Some(session.clone()),
+            ..WriteParams::default()
+        };
+        let none: Vec<Result<RecordBatch, ArrowError>> = Vec::new();
+        let rows = RecordBatchIterator::new(none, self.schema.clone());
+        let staged = InsertBuilder::new(self.uri.as_str())
+            .with_params(&params)
+            .execute_uncommitted_stream(rows)
+            .await?;
+        CommitBuilder::new(self.uri.as_str())
+            .with_store_params(store_params)
+            .with_session(session)
+            .enable_v2_manifest_paths(params.enable_v2_manifest_paths)
+            .with_max_retries(0)
+            .execute(staged)
+            .await
     }
 
     /// Remembers a version that this process wrote.
@@ -226,4 +240,42 @@ pub(super) fn is_conflict(error: &lance::Error) -> bool {
 /// Lets the other writers go on, each time for longer.
 async fn wait(attempt: u32) {
     tokio::time::sleep(Duration::from_millis(10 * u64::from(attempt.min(50)))).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use arrow_array::StringArray;
+    use arrow_schema::{DataType, Field, Schema};
+    use futures_util::future::join_all;
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn writers_that_make_a_table_at_the_same_moment_lose_nothing() {
+        let schema = Arc::new(Schema::new(vec![Field::new("document", DataType::Utf8, false)]));
+        for round in 0..20 {
+            let folder = tempfile::tempdir().unwrap();
+            let writers = (0..4).map(|writer| {
+                let (path, schema) = (folder.path().to_string_lossy().into_owned(), schema.clone());
+                tokio::spawn(async move {
+                    // Each as if in a process of its own.
+                    let table =
+                        Table::new(&BlobStore::at(&path, HashMap::new()).await?, "rows", schema.clone());
+                    let name = format!("document {writer}");
+                    let row = StringArray::from(vec![name.clone()]);
+                    let rows =
+                        RecordBatch::try_new(schema, vec![Arc::new(row)]).map_err(lance::Error::from)?;
+                    table.replace("document", &name, Some(rows)).await
+                })
+            });
+            for written in join_all(writers).await {
+                written.unwrap().unwrap();
+            }
+            let place = BlobStore::at(&folder.path().to_string_lossy(), HashMap::new()).await.unwrap();
+            let table = Table::new(&place, "rows", schema.clone()).latest().await.unwrap().unwrap();
+            assert_eq!(table.count_rows(None).await.unwrap(), 4, "round {round}");
+        }
+    }
 }
