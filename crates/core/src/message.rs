@@ -36,8 +36,8 @@ pub struct Message {
     pub id: Option<String>,
     /// What an answer carries besides its text; none for what people say.
     pub metadata: Option<Box<AnswerMetadata>>,
-    /// Fields that this version does not know.
-    extra: Map<String, Value>,
+    /// Fields that this version does not know. In a box, since hardly a message has any and every turn reads many messages.
+    extra: Option<Box<Map<String, Value>>>,
 }
 
 impl Message {
@@ -53,7 +53,7 @@ impl Message {
 
     /// A message.
     pub fn new(role: Role, text: impl Into<String>) -> Self {
-        Self { role, text: text.into(), id: None, metadata: None, extra: Map::new() }
+        Self { role, text: text.into(), id: None, metadata: None, extra: None }
     }
 
     /// An answer with what it carries.
@@ -69,7 +69,7 @@ impl Message {
             Some(Value::Object(fields)) => fields,
             _ => Map::new(),
         };
-        fields.extend(self.extra.clone());
+        fields.extend(self.extra.as_deref().cloned().unwrap_or_default());
         fields
     }
 }
@@ -85,10 +85,10 @@ impl Serialize for Message {
             #[serde(flatten)]
             metadata: Option<&'a AnswerMetadata>,
             #[serde(flatten)]
-            extra: &'a Map<String, Value>,
+            extra: Option<&'a Map<String, Value>>,
         }
         let (text, id, metadata) = (&self.text, self.id.as_deref(), self.metadata.as_deref());
-        Stored { role: self.role, text, id, metadata, extra: &self.extra }.serialize(serializer)
+        Stored { role: self.role, text, id, metadata, extra: self.extra.as_deref() }.serialize(serializer)
     }
 }
 
@@ -120,6 +120,7 @@ impl<'de> Deserialize<'de> for Message {
                 let role = role.ok_or_else(|| de::Error::missing_field("role"))?;
                 let text = text.ok_or_else(|| de::Error::missing_field("text"))?;
                 let metadata = if role == Role::Assistant { take_metadata(&mut extra) } else { None };
+                let extra = (!extra.is_empty()).then(|| Box::new(extra));
                 Ok(Message { role, text, id, metadata, extra })
             }
         }

@@ -9,7 +9,7 @@ use super::LocalEngine;
 use super::live::LiveRun;
 use super::reading::read_input;
 use crate::error::Error;
-use crate::store::{self, Batch, RunCommit, Stopping, encode};
+use crate::store::{self, Batch, RunCommit, RunEnd, Stopping, encode};
 use crate::types::{RunStatus, Stop};
 
 impl LocalEngine {
@@ -58,7 +58,7 @@ impl LocalEngine {
             let Some(row) = row.filter(|row| row.status == RunStatus::Queued) else {
                 return Ok(RunCommit::quiet(false));
             };
-            store::end_run(connection, row.key, status, None)?;
+            store::end_run(connection, row.key, status, &RunEnd::default())?;
             let ended = EventKind::RunEnded { status: status.as_str().to_owned(), error: None };
             Ok(RunCommit::with_events(true, vec![StepEvent::of_run(ended)]))
         };

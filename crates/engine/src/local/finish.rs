@@ -9,7 +9,7 @@ use super::LocalEngine;
 use super::graphs::{Graphs, RunOutput};
 use super::live::LiveRun;
 use super::work::{Outcome, Started};
-use crate::store::{self, RunCommit, RunRow, Stopping, StoreError, encode, encode_all};
+use crate::store::{self, RunCommit, RunEnd, RunRow, Stopping, StoreError, encode, encode_all};
 use crate::types::RunStatus;
 
 impl LocalEngine {
@@ -38,15 +38,15 @@ impl LocalEngine {
             let rolled_back = store::stopping_of(connection, key)? == Some(Stopping::Rollback);
             let status = if rolled_back { RunStatus::RolledBack } else { status };
             let unflushed = unflushed.clone().filter(|_| !rolled_back);
+            let mut end = RunEnd { error: error.as_deref(), ..RunEnd::default() };
             if rolled_back {
                 store::forget_run(connection, key)?;
             } else if !said.is_empty() {
-                let positions = store::append_messages(connection, thread, key, &said)?;
-                store::set_output(connection, key, &positions)?;
-            } else if let Some(result) = &result {
-                store::set_result(connection, key, result)?;
+                end.output = store::append_messages(connection, thread, key, &said)?;
+            } else {
+                end.result = result.as_deref();
             }
-            store::end_run(connection, key, status, error.as_deref())?;
+            store::end_run(connection, key, status, &end)?;
             let ended = EventKind::RunEnded { status: status.as_str().to_owned(), error: error.clone() };
             let (finished, record) = unflushed.map(|last| (last.finished, last.record)).unzip();
             let events = finished.into_iter().chain([StepEvent::of_run(ended)]).collect();

@@ -166,23 +166,6 @@ pub(crate) fn queued_input(connection: &Connection, run: i64) -> Result<Vec<Stri
     Ok(messages.into_iter().map(|message| String::from(Box::<str>::from(message))).collect())
 }
 
-/// Records what a run answered: the positions of its messages.
-pub(crate) fn set_output(
-    connection: &Connection,
-    run: i64,
-    messages: &std::ops::Range<i64>,
-) -> Result<(), StoreError> {
-    let sql = "UPDATE runs SET output_from = ?2, output_to = ?3 WHERE key = ?1";
-    connection.prepare_cached(sql)?.execute([run, messages.start, messages.end])?;
-    Ok(())
-}
-
-/// Records what came of a job.
-pub(crate) fn set_result(connection: &Connection, run: i64, result: &str) -> Result<(), StoreError> {
-    connection.prepare_cached("UPDATE runs SET result = ?2 WHERE key = ?1")?.execute(params![run, result])?;
-    Ok(())
-}
-
 /// Notes how a run is to end, for whoever takes it up if this process does not.
 pub(crate) fn set_stopping(connection: &Connection, run: RunId, how: Stopping) -> Result<(), StoreError> {
     let sql = "UPDATE runs SET stopping = ?2
@@ -218,16 +201,28 @@ pub(crate) fn set_answer(
     Ok(connection.prepare_cached(sql)?.execute(params![run, step, answer])? == 1)
 }
 
-/// Ends a run.
+/// What is written of a run when it ends.
+#[derive(Default)]
+pub(crate) struct RunEnd<'a> {
+    pub(crate) error: Option<&'a str>,
+    /// The positions of the messages that it answered with.
+    pub(crate) output: std::ops::Range<i64>,
+    /// What came of it, if it is a job.
+    pub(crate) result: Option<&'a str>,
+}
+
+/// Ends a run, in one change of its row.
 pub(crate) fn end_run(
     connection: &Connection,
     run: i64,
     status: RunStatus,
-    error: Option<&str>,
+    end: &RunEnd<'_>,
 ) -> Result<(), StoreError> {
-    let sql = "UPDATE runs SET status = ?2, error = ?3, ended_ms = ?4, interrupt = NULL, resume_value = NULL
-               WHERE key = ?1";
-    connection.prepare_cached(sql)?.execute(params![run, status.as_str(), error, now_ms()])?;
+    let sql = "UPDATE runs SET status = ?2, error = ?3, ended_ms = ?4, interrupt = NULL, resume_value = NULL,
+               output_from = ?5, output_to = ?6, result = ?7 WHERE key = ?1";
+    let RunEnd { error, output, result } = end;
+    let values = params![run, status.as_str(), error, now_ms(), output.start, output.end, result];
+    connection.prepare_cached(sql)?.execute(values)?;
     Ok(())
 }
 
@@ -296,7 +291,7 @@ pub(crate) fn add_ended(
     connection.prepare_cached(sql)?.execute([key, messages.start, messages.end])?;
     let sql = "UPDATE messages SET run = ?1 WHERE thread = ?2 AND position >= ?3 AND run = 0";
     connection.prepare_cached(sql)?.execute([key, thread_key, messages.start])?;
-    end_run(connection, key, RunStatus::Done, None)
+    end_run(connection, key, RunStatus::Done, &RunEnd::default())
 }
 
 /// Deletes a run that has ended, with its steps and events.
