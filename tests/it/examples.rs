@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use ibid_assistants::Format;
+use ibid_assistants::TEXT;
 use ibid_core::ThreadId;
 use ibid_core::evidence::Index;
 use ibid_testkit::RealServer;
@@ -39,7 +39,7 @@ async fn every_example_question_ends_with_a_valid_answer() {
         let definition = stage.assistant.definition.clone();
         let examples = definition.examples.iter().enumerate();
         for (number, question) in examples {
-            let format = definition.formats[number % definition.formats.len()];
+            let format = &definition.formats[number % definition.formats.len()];
             // The first mode, and for one question each of the others.
             let mode = &definition.modes[if number == 3 { definition.modes.len().min(2) - 1 } else { 0 }];
             worked += one(&stage, question, &mode.name, format).await;
@@ -49,11 +49,11 @@ async fn every_example_question_ends_with_a_valid_answer() {
 }
 
 #[allow(clippy::print_stdout, reason = "the figures are the output")]
-async fn one(stage: &Stage, question: &str, mode: &str, format: Format) -> usize {
+async fn one(stage: &Stage, question: &str, mode: &str, format: &str) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let engine = stage.engine(&folder.path().join("engine.db")).await;
     let (thread, began) = (ThreadId::new(), Instant::now());
-    let run = stage.submit(&engine, thread, question, &[("mode", mode), ("format", format.name())]).await;
+    let run = stage.submit(&engine, thread, question, &[("mode", mode), ("format", format)]).await;
     let came = played(&engine, run).await;
     let seconds = began.elapsed().as_secs_f64();
     assert_eq!(came.error, None, "{question}");
@@ -72,7 +72,7 @@ async fn one(stage: &Stage, question: &str, mode: &str, format: Format) -> usize
             "{warnings:?}"
         );
     }
-    if format != Format::Text {
+    if format != TEXT {
         let structured = &fields["structured"];
         assert_eq!(structured["schema_version"], "1.0", "{structured}");
         assert!(structured["answer"].is_string() && structured["citations"].is_array(), "{structured}");
@@ -93,7 +93,7 @@ async fn one(stage: &Stage, question: &str, mode: &str, format: Format) -> usize
     println!(
         "| {} | {mode} | {} | {seconds:.0} | {} | {} | {found} | {} |",
         stage.assistant.name,
-        format.name(),
+        format,
         tools.join(", "),
         citations.len(),
         warnings.len()

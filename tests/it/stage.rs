@@ -33,10 +33,13 @@ pub(crate) struct Played {
 }
 
 impl Stage {
-    /// A shipped assistant.
+    /// A shipped assistant, or one of the examples.
     pub(crate) fn of(name: &str, index: Arc<dyn Index>, url: String) -> Self {
-        let shipped = SHIPPED.iter().find(|shipped| shipped.name == name).expect("it ships");
-        let assistant = shipped.read().unwrap();
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/assistants");
+        let assistant = match SHIPPED.iter().find(|shipped| shipped.name == name) {
+            Some(shipped) => shipped.read().unwrap(),
+            None => Assistant::load(&examples.join(name), &[]).unwrap(),
+        };
         let tools = assistant
             .definition
             .tools
@@ -60,9 +63,9 @@ impl Stage {
     pub(crate) async fn engine(&self, file: &Path) -> LocalEngine {
         let (answer, small) = (self.chat("strong"), self.chat("small"));
         let ports = Ports { answer, small, index: self.index.clone(), tools: self.tools.clone() };
-        let Assistant { name, definition, prompts } = self.assistant.clone();
-        let history = definition.limits.history_messages;
-        let graph = assistant_graph(&name, definition, prompts, ports).unwrap();
+        let assistant = self.assistant.clone();
+        let (name, history) = (assistant.name.clone(), assistant.definition.limits.history_messages);
+        let graph = assistant_graph(assistant, ports).unwrap();
         let graphs: Graphs = [(name, GraphEntry::turn(graph).with_history(history))].into_iter().collect();
         LocalEngine::open(file, graphs, LocalSettings::default()).await.unwrap()
     }

@@ -125,6 +125,19 @@ test("an answer in fields fills the sidebar: codes, agencies, a checklist, the t
   await expect(paper).toBeChecked();
 });
 
+test("a format of an assistant's own folder is shown by its schema alone", async ({ page }) => {
+  await ask(page, "What happened to the LED lamps?", { assistant: "incident-desk", format: "incident_report" });
+  await answered(page);
+  const panel = page.locator(".panel");
+  await expect(panel.getByText("medium")).toBeVisible();
+  await expect(panel.getByRole("columnheader", { name: "Event" })).toBeVisible();
+  await expect(panel.getByRole("row", { name: "08:15 The pallet fell. $1,250.50" })).toBeVisible();
+  await panel.getByRole("checkbox", { name: /Report to the insurer.*Warehouse.*Within a day/ }).check();
+  await expect(panel.getByRole("heading", { name: "Damage" })).toBeVisible();
+  await expect(page.getByLabel("Format")).toContainText("Incident report");
+  await accessible(page);
+});
+
 test("a structured answer says how sure it is, and what could be asked next", async ({ page }) => {
   await ask(page, "What is the rate for LED lamps?", { format: "structured" });
   await answered(page);

@@ -44,10 +44,12 @@ export const test = base.extend<Own, Shared>({
 
 export { expect };
 
-/** Asks the assistant for trade compliance, as a user would. */
-export async function ask(page: Page, question: string, { format, mode }: { format?: string; mode?: string } = {}) {
+type Choice = { assistant?: string; format?: string; mode?: string };
+
+/** Asks an assistant, that for trade compliance unless said otherwise, as a user would. */
+export async function ask(page: Page, question: string, { assistant, format, mode }: Choice = {}) {
   await page.goto("/#/chat");
-  await page.getByLabel("Assistant").selectOption("trade-compliance");
+  await page.getByLabel("Assistant").selectOption(assistant ?? "trade-compliance");
   if (mode) await page.getByLabel("Mode").selectOption(mode);
   if (format) await page.getByLabel("Format").selectOption(format);
   await say(page, question);

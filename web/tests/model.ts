@@ -46,6 +46,21 @@ const STRUCTURED = {
   follow_up_questions: ["What is the rate for LED modules?", "Which lamps are in 8539.22?"],
 };
 
+const INCIDENT = {
+  answer: "A pallet of LED lamps fell from a forklift [1].",
+  severity: "medium",
+  timeline: [
+    { time: "08:15", event: "The pallet fell.", cost: 1250.5 },
+    { time: "08:40", event: "The lane was closed.", cost: null },
+  ],
+  actions: [
+    { action: "Report to the insurer", owner: "Warehouse", reason: "Within a day." },
+    { action: "Inspect the forklift", owner: "Workshop", reason: "" },
+  ],
+  damage: 1250.5,
+  citations: [{ source: 1, page: null, quote: "Light-emitting diode (LED) lamps" }],
+};
+
 const PLAN = {
   steps: [
     { number: 1, action: "search_documents", description: "Find the heading", inputs: "LED lamps" },
@@ -60,6 +75,7 @@ function reply(asked: Asked): Reply {
   const last = questions.at(-1) ?? "";
   if (all.includes("can be understood without the conversation")) return { text: "What is the rate for 8539.52.00?" };
   if (form.includes("hts_codes")) return { text: JSON.stringify(COMPLIANCE), every: 5 };
+  if (form.includes("timeline")) return { text: JSON.stringify(INCIDENT), every: 5 };
   if (form.includes("follow_up_questions")) return { text: JSON.stringify(STRUCTURED), every: 5 };
   if (form.includes('"steps"')) return { text: JSON.stringify(PLAN) };
   if (asked.tools && asked.messages.at(-1)?.role !== "tool") {

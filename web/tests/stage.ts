@@ -1,7 +1,7 @@
 // A server in a temporary folder, with documents and a model.
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -50,6 +50,7 @@ export class Stage {
       ...settings,
     ];
     writeFileSync(join(folder, "ibid.toml"), `${config.join("\n")}\n`);
+    cpSync(join(root, "examples/assistants"), join(folder, "assistants"), { recursive: true });
     for (const document of documents) {
       const found = ["ingest", document, "--assistant", "trade-compliance"];
       execFileSync(program, found, { cwd: folder, env: bare(), stdio: ["ignore", "ignore", "pipe"] });

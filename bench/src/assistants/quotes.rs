@@ -131,7 +131,8 @@ async fn run(data: &Path) -> anyhow::Result<()> {
 async fn flagged(search: &Search, sample: &Sample, page: u32, quote: &str) -> anyhow::Result<bool> {
     let source = Source { number: 1, origin: Origin::Passage(Box::new(sample.passage.clone())) };
     let cited = vec![CitationDraft { source: 1, page: Some(page), quote: quote.to_owned() }];
-    let written = ParsedAnswer { answer: "So it is [1].".to_owned(), cited, fields: json!({}) };
+    let answer = "So it is [1].".to_owned();
+    let written = ParsedAnswer { claims: answer.clone(), answer, cited, fields: json!({}) };
     let checked = check(search, &scope(), &[source], &written, "", Language::English).await?;
     let found = checked.citations.iter().any(|citation| citation.found == QuoteMatch::NotFound);
     let told = checked.warnings.iter().any(|warning| warning.kind != WarningKind::NothingCited);

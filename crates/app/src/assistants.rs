@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use ibid_assistants::definition::{Definition, Models};
 use ibid_assistants::tools::{ToolContext, ToolEntry, connect};
-use ibid_assistants::{Assistant, FILE, Format, InvalidAssistant, Ports, SHIPPED, assistant_graph};
+use ibid_assistants::{
+    AnswerFormat, Assistant, FILE, InvalidAssistant, Ports, SHIPPED, TEXT, assistant_graph,
+};
 use ibid_core::evidence::Index;
 use ibid_core::model::ChatModel;
 use ibid_core::tool::Tool;
@@ -75,6 +77,8 @@ fn folders(root: &Path) -> Result<Vec<PathBuf>, Error> {
 pub struct AssistantInfo {
     /// What it is.
     pub definition: Definition,
+    /// The formats in which it can answer.
+    pub formats: Vec<AnswerFormat>,
     /// The plan of its graph.
     pub topology: Topology,
     /// Its own tools. Those of other servers are for the assistant alone.
@@ -118,8 +122,7 @@ impl AssistantRegistry {
         if name == rehearsal::NAME {
             return Ok(rehearsal::graph_entry()?.topology().clone());
         }
-        let Assistant { name, definition, prompts } = Self::find(settings, name)?;
-        Ok(assistant_graph(&name, definition, prompts, Ports::absent())?.topology().clone())
+        Ok(assistant_graph(Self::find(settings, name)?, Ports::absent())?.topology().clone())
     }
 
     /// Those that can answer, by name.
@@ -164,7 +167,9 @@ impl AssistantRegistry {
 
     /// Adds a graph that a program brings.
     pub(crate) fn add(&mut self, name: &str, entry: &GraphEntry, definition: Definition) {
-        let info = AssistantInfo { definition, topology: entry.topology().clone(), tools: Vec::new() };
+        let formats = vec![AnswerFormat::text()];
+        let info =
+            AssistantInfo { definition, formats, topology: entry.topology().clone(), tools: Vec::new() };
         self.ready.insert(name.to_owned(), info);
     }
 
@@ -195,16 +200,17 @@ async fn make_one(
     assistant: Result<Assistant, InvalidAssistant>,
     starts: &(dyn Fn(&str) -> bool + Send + Sync),
 ) -> Result<(AssistantInfo, TurnGraph, usize), Error> {
-    let Assistant { name, definition, prompts } = assistant?;
-    if !starts(&name) && !definition.mcp.is_empty() {
+    let assistant = assistant?;
+    let (definition, formats) = (assistant.definition.clone(), assistant.formats.clone());
+    if !starts(&assistant.name) && !definition.mcp.is_empty() {
         return Err(Error::Missing("its servers are not started for another assistant".to_owned()));
     }
     let ports = ports(parts, &definition).await?;
     let own = |tool: &&Arc<dyn Tool>| definition.tools.contains(&tool.spec().name);
     let tools = ports.tools.iter().filter(own).cloned().collect();
-    let graph = assistant_graph(&name, definition.clone(), prompts, ports)?;
+    let graph = assistant_graph(assistant, ports)?;
     let (history, topology) = (definition.limits.history_messages, graph.topology().clone());
-    Ok((AssistantInfo { definition, topology, tools }, graph, history))
+    Ok((AssistantInfo { definition, formats, topology, tools }, graph, history))
 }
 
 async fn ports(parts: &AssistantParts<'_>, definition: &Definition) -> Result<Ports, Error> {
@@ -239,7 +245,7 @@ pub(crate) fn own_definition(title: &str, description: &str) -> Definition {
         title: title.to_owned(),
         description: description.to_owned(),
         modes: Vec::new(),
-        formats: vec![Format::Text],
+        formats: vec![TEXT.to_owned()],
         ..Definition::default()
     }
 }

@@ -2,6 +2,7 @@
 
 use ibid_core::{AnswerMetadata, Message};
 
+use crate::format::Draft;
 use crate::source::Source;
 use crate::turn::{Answer, TurnState};
 
@@ -9,7 +10,7 @@ use crate::turn::{Answer, TurnState};
 pub(crate) fn messages(turn: &TurnState) -> Vec<Message> {
     let Some(answer) = &turn.answer else {
         let draft = turn.draft.as_ref().filter(|_| !turn.request.only_checked);
-        let written = draft.map(|draft| draft.read().answer).filter(|text| !text.is_empty());
+        let written = draft.map(Draft::answer).filter(|text| !text.is_empty());
         // The numbers of its sources are not checked, and still say what they mean.
         let partial = |text| {
             Message::answer(text, AnswerMetadata::partial(turn.sources.iter().map(Source::info).collect()))
@@ -22,7 +23,7 @@ pub(crate) fn messages(turn: &TurnState) -> Vec<Message> {
 fn metadata(turn: &TurnState, answer: &Answer) -> AnswerMetadata {
     AnswerMetadata {
         partial: false,
-        format: turn.request.format.name().to_owned(),
+        format: turn.request.format.clone(),
         structured: answer.structured.clone(),
         citations: answer.checked.citations.clone(),
         warnings: answer.checked.warnings.clone(),

@@ -4,7 +4,7 @@ use ibid_core::Corpus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::format::Format;
+use crate::format::TEXT;
 use crate::guard::Policy;
 
 /// What an assistant is. Every field has a default; a folder with an empty `assistant.toml` is an assistant.
@@ -23,8 +23,9 @@ pub struct Definition {
     pub corpora: Vec<Corpus>,
     /// The ways in which it can answer; the first one unless asked otherwise.
     pub modes: Vec<Mode>,
-    /// The forms in which it can answer; the first one unless asked otherwise.
-    pub formats: Vec<Format>,
+    /// The formats in which it can answer, by name; the first one unless asked otherwise. `text` needs no more; every other
+    /// one is a JSON Schema: one that ships, or a file `formats/NAME.json`.
+    pub formats: Vec<String>,
     /// What is done about statements that the documents do not bear out.
     pub guard: Policy,
     /// The models that it uses, by their names in ibid.toml.
@@ -222,7 +223,7 @@ impl Default for Definition {
                 Mode::new("rag", GraphKind::Adaptive, Some(ForcedIntent::Rag)),
                 Mode::new("chat", GraphKind::Adaptive, Some(ForcedIntent::Chat)),
             ],
-            formats: vec![Format::Text, Format::Structured],
+            formats: vec![TEXT.to_owned(), "structured".to_owned()],
             guard: Policy::default(),
             models: Models::default(),
             retrieval: Retrieval::default(),
@@ -250,18 +251,18 @@ impl Definition {
         found.ok_or_else(|| format!("there is no mode `{}`; there are {}", name.unwrap_or_default(), names()))
     }
 
-    /// The form of a name; without a name, the first.
+    /// The name of a format that it has; without a name, the first.
     ///
     /// # Errors
     /// Names those that there are.
-    pub fn format(&self, name: Option<&str>) -> Result<Format, String> {
+    pub fn format(&self, name: Option<&str>) -> Result<&str, String> {
         let found = match name {
-            Some(name) => self.formats.iter().copied().find(|format| format.name() == name),
-            None => self.formats.first().copied(),
+            Some(name) => self.formats.iter().find(|format| *format == name),
+            None => self.formats.first(),
         };
-        let names = || self.formats.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
-        found.ok_or_else(|| {
-            format!("there is no format `{}`; there are {}", name.unwrap_or_default(), names())
+        found.map(String::as_str).ok_or_else(|| {
+            let names = self.formats.join(", ");
+            format!("there is no format `{}`; there are {names}", name.unwrap_or_default())
         })
     }
 

@@ -1,10 +1,11 @@
-//! An assistant is a folder: `assistant.toml` and `prompts/*.md`. Those that ship with ibid are folders too, in the
+//! An assistant is a folder: `assistant.toml`, `prompts/*.md` and `formats/*.json`. Those that ship with ibid are folders too, in the
 //! binary.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::definition::Definition;
+use crate::format::{AnswerFormat, FORMATS_FOLDER};
 use crate::prompts::{PromptError, Prompts};
 use crate::tools::{TOOLS, ToolEntry};
 
@@ -22,6 +23,8 @@ pub struct Assistant {
     pub definition: Definition,
     /// Its prompts.
     pub prompts: Prompts,
+    /// The formats in which it can answer, the first one unless asked otherwise.
+    pub formats: Vec<AnswerFormat>,
 }
 
 /// What is wrong with an assistant.
@@ -35,15 +38,14 @@ pub struct InvalidAssistant {
 }
 
 impl Assistant {
-    /// Reads an assistant from its files: the text of `assistant.toml`, and those of its prompts by file name. It may use the
-    /// tools that ship, and `extra_tools`, which were registered.
+    /// Reads an assistant from its files, by their path in its folder. It may use the tools that ship, and `extra_tools`,
+    /// which were registered.
     ///
     /// # Errors
     /// Names everything that is wrong.
     pub fn read(
         name: &str,
-        toml: &str,
-        prompts: &BTreeMap<String, String>,
+        files: &BTreeMap<String, String>,
         extra_tools: &[String],
     ) -> Result<Self, InvalidAssistant> {
         let mut problems = Vec::new();
@@ -52,6 +54,7 @@ impl Assistant {
                 "`{name}` cannot be its name: use letters, digits, hyphens, underscores or dots"
             ));
         }
+        let toml = files.get(FILE).map(String::as_str).unwrap_or_default();
         let definition = toml::from_str::<Definition>(toml).map_err(|error| {
             // With the line, as the parser shows it.
             problems.push(format!("{FILE}: {}", error.to_string().trim_end().replace('\n', "\n  ")));
@@ -72,11 +75,15 @@ impl Assistant {
                 problems.push(format!("{FILE}: there is no tool `{tool}`; there are {names}"));
             }
         }
-        let prompts = Prompts::new(prompts)
+        let prompts = Prompts::new(&inside(files, PROMPTS_FOLDER))
             .map_err(|errors| problems.extend(errors.iter().map(PromptError::to_string)));
-        match (definition, prompts) {
-            (Ok(definition), Ok(prompts)) if problems.is_empty() => {
-                Ok(Self { name: name.to_owned(), definition, prompts })
+        let named = definition.as_ref().map(|definition| definition.formats.as_slice()).unwrap_or_default();
+        let formats = AnswerFormat::find_all(named, &inside(files, FORMATS_FOLDER)).map_err(|wrong| {
+            problems.extend(wrong.into_iter().map(|problem| format!("{FORMATS_FOLDER}: {problem}")));
+        });
+        match (definition, prompts, formats) {
+            (Ok(definition), Ok(prompts), Ok(formats)) if problems.is_empty() => {
+                Ok(Self { name: name.to_owned(), definition, prompts, formats })
             }
             _ => Err(InvalidAssistant { name: name.to_owned(), problems }),
         }
@@ -92,23 +99,28 @@ impl Assistant {
             name: name.clone(),
             problems: vec![format!("{} cannot be read: {error}", path.display())],
         };
-        let file = folder.join(FILE);
-        let toml = std::fs::read_to_string(&file).map_err(|error| unread(&file, &error))?;
-        let mut prompts = BTreeMap::new();
-        let inside = folder.join(PROMPTS_FOLDER);
-        if inside.is_dir() {
-            let entries = std::fs::read_dir(&inside).map_err(|error| unread(&inside, &error))?;
-            for entry in entries {
-                let path = entry.map_err(|error| unread(&inside, &error))?.path();
+        let read = |path: &Path| std::fs::read_to_string(path).map_err(|error| unread(path, &error));
+        let mut files = BTreeMap::from([(FILE.to_owned(), read(&folder.join(FILE))?)]);
+        for inside in [PROMPTS_FOLDER, FORMATS_FOLDER] {
+            let path = folder.join(inside);
+            if !path.is_dir() {
+                continue;
+            }
+            for entry in std::fs::read_dir(&path).map_err(|error| unread(&path, &error))? {
+                let path = entry.map_err(|error| unread(&path, &error))?.path();
                 let file =
                     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-                if file.starts_with('.') {
-                    continue;
+                if !file.starts_with('.') {
+                    files.insert(format!("{inside}/{file}"), read(&path)?);
                 }
-                let text = std::fs::read_to_string(&path).map_err(|error| unread(&path, &error))?;
-                prompts.insert(file, text);
             }
         }
-        Self::read(&name, &toml, &prompts, extra_tools)
+        Self::read(&name, &files, extra_tools)
     }
+}
+
+/// The files in a folder, by their name there.
+fn inside(files: &BTreeMap<String, String>, folder: &str) -> BTreeMap<String, String> {
+    let name = |path: &str| path.strip_prefix(folder)?.strip_prefix('/').map(str::to_owned);
+    files.iter().filter_map(|(path, text)| Some((name(path)?, text.clone()))).collect()
 }

@@ -12,9 +12,9 @@ use ibid_core::{Message, TurnInput};
 use ibid_graph::{BuildError, CompiledGraph, Context, END, Graph, NodeError, RetryPolicy, START};
 
 use crate::answer;
-use crate::definition::{Definition, GraphKind};
+use crate::definition::GraphKind;
+use crate::folder::Assistant;
 use crate::node_context::{NodeContext, Ports};
-use crate::prompts::Prompts;
 use crate::steps;
 use crate::turn::{TurnState, TurnUpdate};
 
@@ -28,13 +28,12 @@ const MODEL_TIME: Duration = Duration::from_secs(15 * 60);
 /// # Errors
 /// Fails when the assistant has no modes.
 pub fn assistant_graph(
-    name: &str,
-    definition: Definition,
-    prompts: Prompts,
+    assistant: Assistant,
     ports: Ports,
 ) -> Result<Arc<dyn CompiledGraph<TurnInput, Vec<Message>>>, BuildError> {
-    let node_context = Arc::new(NodeContext { definition, prompts, ports });
-    let graph = build(name, &node_context)?;
+    let Assistant { name, definition, prompts, formats } = assistant;
+    let node_context = Arc::new(NodeContext { definition, prompts, formats, ports });
+    let graph = build(&name, &node_context)?;
     Ok(graph
         .compile(move |input: TurnInput| TurnState::begin(&node_context.definition, input), answer::messages))
 }

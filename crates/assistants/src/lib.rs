@@ -22,7 +22,7 @@ mod turn;
 
 pub use definition::Definition;
 pub use folder::{Assistant, FILE, InvalidAssistant, PROMPTS_FOLDER};
-pub use format::{CitationDraft, Confidence, Draft, Format, ParsedAnswer, SCHEMA_VERSION};
+pub use format::{AnswerFormat, CitationDraft, Draft, FORMATS_FOLDER, ParsedAnswer, TEXT};
 pub use graph::assistant_graph;
 pub use language::Language;
 pub use node_context::Ports;

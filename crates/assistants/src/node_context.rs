@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tracing::Instrument;
 
 use crate::definition::Definition;
+use crate::format::AnswerFormat;
 use crate::prompts::Prompts;
 use crate::turn::{TurnCost, TurnState};
 
@@ -47,6 +48,8 @@ pub(crate) struct NodeContext {
     pub(crate) definition: Definition,
     /// Its prompts.
     pub(crate) prompts: Prompts,
+    /// Its formats.
+    pub(crate) formats: Vec<AnswerFormat>,
     /// Its ports.
     pub(crate) ports: Ports,
 }
@@ -68,6 +71,13 @@ impl NodeContext {
     pub(crate) fn prompt(&self, name: &str, turn: &TurnState, variables: Value) -> Result<String, NodeError> {
         let rendered = self.prompts.render(name, turn.request.language, variables);
         Ok(rendered.map_err(|error| Terminal::new(error.to_string()))?)
+    }
+
+    /// The format that a turn asks for.
+    pub(crate) fn format(&self, turn: &TurnState) -> Result<&AnswerFormat, NodeError> {
+        let name = &turn.request.format;
+        let found = self.formats.iter().find(|format| format.name() == name);
+        Ok(found.ok_or_else(|| Terminal::new(format!("there is no format `{name}` any more")))?)
     }
 
     /// Who the assistant is.

@@ -35,13 +35,9 @@ impl Shipped {
     /// # Errors
     /// Names everything that is wrong.
     pub fn read(&self) -> Result<Assistant, InvalidAssistant> {
-        let file = |path: &str| self.files.iter().find(|(name, _)| *name == path).map(|(_, text)| *text);
-        let prompts: BTreeMap<String, String> = self
-            .files
-            .iter()
-            .filter_map(|(path, text)| Some((path.strip_prefix("prompts/")?.to_owned(), (*text).to_owned())))
-            .collect();
-        Assistant::read(self.name, file(crate::folder::FILE).unwrap_or_default(), &prompts, &[])
+        let files: BTreeMap<String, String> =
+            self.files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+        Assistant::read(self.name, &files, &[])
     }
 }
 

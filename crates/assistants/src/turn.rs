@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::definition::{Definition, ForcedIntent, GraphKind};
-use crate::format::{Draft, Format};
+use crate::format::Draft;
 use crate::guard::{Policy, VerifiedAnswer};
 use crate::language::Language;
 use crate::source::{Origin, Source, add, harmless, take};
@@ -27,8 +27,8 @@ pub(crate) struct TurnRequest {
     pub(crate) graph: GraphKind,
     /// What the person wants, if that is said.
     pub(crate) intent: Option<ForcedIntent>,
-    /// In which form.
-    pub(crate) format: Format,
+    /// In which format, by name.
+    pub(crate) format: String,
     /// In which language.
     pub(crate) language: Language,
     /// Whether nothing may be said that was not checked.
@@ -175,7 +175,7 @@ impl TurnState {
     /// Refuses a mode or a format that the assistant does not have.
     pub(crate) fn begin(definition: &Definition, input: TurnInput) -> Result<Self, InvalidInput> {
         let mode = definition.mode(input.options.mode())?;
-        let format = definition.format(input.options.format())?;
+        let format = definition.format(input.options.format())?.to_owned();
         let said: Vec<&str> = input.messages.iter().map(|message| message.text.trim()).collect();
         let text = said.join("\n");
         let scope = match definition.corpora.as_slice() {

@@ -140,7 +140,7 @@ pub(crate) struct Ask {
     /// In which of the assistant's modes [default: its first]
     #[arg(long, short)]
     pub(crate) mode: Option<String>,
-    /// In which of the assistant's formats: text, structured, trade_compliance [default: its first]
+    /// In which of the assistant's formats, such as text or structured [default: its first]
     #[arg(long, short)]
     pub(crate) format: Option<String>,
     /// With permission to see what has this label; may be given several times

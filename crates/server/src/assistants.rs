@@ -1,10 +1,12 @@
 //! Assistants, in the topology of LangGraph's Agent Server.
 
+use std::collections::BTreeMap;
+
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, Response};
 use axum::response::IntoResponse as _;
-use ibid_assistants::Format;
+use ibid_assistants::AnswerFormat;
 use ibid_core::Corpus;
 use ibid_graph::{END, START, Topology, TopologyNodeKind};
 use schemars::JsonSchema;
@@ -120,7 +122,7 @@ async fn schemas(
         "required": ["messages"],
     });
     let modes: Vec<&str> = definition.modes.iter().map(|mode| mode.name.as_str()).collect();
-    let formats: Vec<&str> = definition.formats.iter().map(|format| format.name()).collect();
+    let formats = &definition.formats;
     let context = json!({
         "type": "object",
         "properties": {
@@ -164,8 +166,10 @@ struct Metadata<'a> {
     examples: &'a [String],
     /// The ways in which it can answer; the first one unless asked otherwise.
     modes: Vec<&'a str>,
-    /// The forms in which it can answer; the first one unless asked otherwise.
-    formats: &'a [Format],
+    /// The formats in which it can answer; the first one unless asked otherwise.
+    formats: &'a [String],
+    /// The JSON Schemas of its formats by name, with hints for whoever shows an answer; text has none.
+    format_schemas: BTreeMap<&'a str, &'a Value>,
     /// The sets of documents that it answers from; empty means all.
     corpora: &'a [Corpus],
     tools: Vec<String>,
@@ -186,6 +190,7 @@ fn to_wire<'a>(name: &'a str, info: &'a AssistantInfo) -> AssistantView<'a> {
             examples: &definition.examples,
             modes: definition.modes.iter().map(|mode| mode.name.as_str()).collect(),
             formats: &definition.formats,
+            format_schemas: info.formats.iter().filter_map(with_schema).collect(),
             corpora: &definition.corpora,
             tools: info.tools.iter().map(|tool| tool.spec().name.clone()).collect(),
         },
@@ -193,6 +198,10 @@ fn to_wire<'a>(name: &'a str, info: &'a AssistantInfo) -> AssistantView<'a> {
         created_at: "1970-01-01T00:00:00Z",
         updated_at: "1970-01-01T00:00:00Z",
     }
+}
+
+fn with_schema(format: &AnswerFormat) -> Option<(&str, &Value)> {
+    Some((format.name(), format.schema()?))
 }
 
 /// A graph as it can be drawn.

@@ -2419,14 +2419,16 @@ export interface components {
             examples: string[];
             /** @description The ways in which it can answer; the first one unless asked otherwise. */
             modes: string[];
-            /** @description The forms in which it can answer; the first one unless asked otherwise. */
-            formats: components["schemas"]["Format"][];
+            /** @description The formats in which it can answer; the first one unless asked otherwise. */
+            formats: string[];
+            /** @description The JSON Schemas of its formats by name, with hints for whoever shows an answer; text has none. */
+            format_schemas: {
+                [key: string]: unknown;
+            };
             /** @description The sets of documents that it answers from; empty means all. */
             corpora: string[];
             tools: string[];
         };
-        /** @description The form of an answer. */
-        Format: "text" | "structured" | "trade_compliance";
         AssistantSearch: {
             graph_id?: string | null;
             name?: string | null;
@@ -3697,7 +3699,6 @@ export interface components {
 }
 export type Assistant = components['schemas']['Assistant'];
 export type AssistantMetadata = components['schemas']['AssistantMetadata'];
-export type Format = components['schemas']['Format'];
 export type AssistantSearch = components['schemas']['AssistantSearch'];
 export type Graph = components['schemas']['Graph'];
 export type GraphNode = components['schemas']['GraphNode'];

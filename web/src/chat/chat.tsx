@@ -12,9 +12,10 @@ import { useMedia } from "../ui/media";
 import { attempt, showError } from "../ui/notices";
 import { IconButton, Problem, Waiting } from "../ui/parts";
 import { useTitle } from "../ui/title";
-import { useNumbers, useWords, type Words } from "../words";
+import { useLanguage, useNumbers, useWords, type Words } from "../words";
 import { Composer } from "./composer";
 import { ConversationContext } from "./context";
+import { type Schema, titleOf } from "./field-schema";
 import { restoreDraft, useDraft } from "./draft";
 import { saveConversation } from "./export";
 import { type Followed, useTurn } from "./follow";
@@ -168,9 +169,13 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
       show: (what: string | undefined) =>
         id && go(address(["chat", id], { open: what }), { replace: open !== undefined }),
       open,
+      assistantOf: (run: string | undefined) => {
+        const name = runs.find((known) => known.run_id === run)?.assistant_id ?? options.assistant;
+        return assistants.find((known) => known.assistant_id === name);
+      },
       say: interrupted ? undefined : say,
     }),
-    [thread, family, id, open, interrupted, say],
+    [thread, family, id, open, interrupted, say, runs, assistants, options.assistant],
   );
 
   return (
@@ -284,8 +289,13 @@ type OptionPickersProps = {
 
 function OptionPickers({ assistants, options, onChange }: OptionPickersProps) {
   const words = useWords();
+  const [language] = useLanguage();
   const assistant = assistants.find((known) => known.assistant_id === options.assistant);
-  const { modes = [], formats = [] } = assistant?.metadata ?? {};
+  const { modes = [], formats = [], format_schemas: schemas } = assistant?.metadata ?? {};
+  const titleOfFormat = (format: string) => {
+    const schema = schemas?.[format] as Schema | undefined;
+    return schema ? titleOf(format, schema, language) : words.textFormat;
+  };
   return (
     <>
       <select
@@ -323,7 +333,7 @@ function OptionPickers({ assistants, options, onChange }: OptionPickersProps) {
         >
           {formats.map((format) => (
             <option key={format} value={format}>
-              {words.formats[format]}
+              {titleOfFormat(format)}
             </option>
           ))}
         </select>

@@ -1,7 +1,7 @@
 // Context of a conversation.
 
 import { createContext, useContext } from "react";
-import type { Thread } from "../api/schema";
+import type { Assistant, Thread } from "../api/schema";
 
 export type ConversationState = {
   readonly thread?: Thread;
@@ -10,6 +10,8 @@ export type ConversationState = {
   readonly show: (what: string | undefined) => void;
   /** What is open in the side panel. */
   readonly open?: string;
+  /** Which assistant answered, by its run. */
+  readonly assistantOf: (run: string | undefined) => Assistant | undefined;
   /** Sends a question; undefined while the turn waits for a reply. */
   readonly say?: (text: string) => Promise<boolean>;
 };
@@ -17,6 +19,7 @@ export type ConversationState = {
 export const ConversationContext = createContext<ConversationState>({
   family: [],
   show: () => {},
+  assistantOf: () => undefined,
 });
 
 export function useConversation(): ConversationState {

@@ -50,7 +50,7 @@ export const en = {
     standard: "Standard",
     agentic: "With tools",
   },
-  formats: { text: "Text", structured: "Structured", trade_compliance: "Trade compliance" },
+  textFormat: "Text",
   found: {
     exact: "exact quote",
     fuzzy: "close match",
@@ -128,17 +128,7 @@ export const en = {
   },
   details: {
     title: "Details",
-    confidence: "Confidence",
-    levels: { high: "High", medium: "Medium", low: "Low" },
-    codes: "Codes",
-    agencies: "Agencies",
-    documents: "Required documents",
-    tariff: "Tariff",
-    rate: "Duty rate",
-    programs: "Special programmes",
-    country: "By country",
-    risks: "Risks",
-    next: "Follow-up questions",
+    none: "This answer has no details.",
   },
   trace: {
     title: "Trace",

@@ -52,7 +52,7 @@ export const es: Words = {
     standard: "Estándar",
     agentic: "Con herramientas",
   },
-  formats: { text: "Texto", structured: "Estructurada", trade_compliance: "Comercio exterior" },
+  textFormat: "Texto",
   found: {
     exact: "cita exacta",
     fuzzy: "coincidencia aproximada",
@@ -129,17 +129,7 @@ export const es: Words = {
   },
   details: {
     title: "Detalles",
-    confidence: "Confianza",
-    levels: { high: "Alta", medium: "Media", low: "Baja" },
-    codes: "Códigos",
-    agencies: "Organismos",
-    documents: "Documentos necesarios",
-    tariff: "Arancel",
-    rate: "Tipo arancelario",
-    programs: "Programas especiales",
-    country: "Por país",
-    risks: "Riesgos",
-    next: "Preguntas de seguimiento",
+    none: "Esta respuesta no tiene detalles.",
   },
   trace: {
     title: "Traza",

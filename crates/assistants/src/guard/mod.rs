@@ -137,7 +137,7 @@ pub async fn check(
     }
     citations.sort_by_key(|citation| citation.source);
     let cited: BTreeSet<u32> = citations.iter().map(|citation| citation.source).collect();
-    warnings.extend(unborne_values(&marks::without(&written.claims()), sources, &cited, said, language));
+    warnings.extend(unborne_values(&marks::without(&written.claims), sources, &cited, said, language));
     if cited.is_empty() && !sources.is_empty() {
         let (english, spanish) = ("the answer cites no source", "la respuesta no cita ninguna fuente");
         warnings.push(warning(WarningKind::NothingCited, language, english.to_owned(), spanish.to_owned()));

@@ -8,7 +8,7 @@ use ibid_core::model::{ChatModel, ChatRequest, ModelError, Prompt};
 use ibid_graph::{Context, NodeError};
 use serde_json::json;
 
-use crate::format::{Draft, Format, answer_so_far};
+use crate::format::{Draft, TEXT, answer_so_far};
 use crate::guard::Policy;
 use crate::node_context::{NodeContext, Reply, emit, failed};
 use crate::source::{Source, harmless};
@@ -57,7 +57,7 @@ async fn write(
     context: &Context,
     then: &str,
 ) -> Result<TurnUpdate, NodeError> {
-    let (model, format) = (node_context.ports.answer.as_ref(), turn.request.format);
+    let (model, format) = (node_context.ports.answer.as_ref(), &turn.request.format);
     let mut beginnings = true;
     let (mut shown, mut most) = (node_context.fitting(model, turn, then)?, usize::MAX);
     loop {
@@ -79,7 +79,7 @@ async fn write(
                     context.status(format!("the model had no room for {left} of the sources"));
                 }
                 let (partial, cut_off) = (reply.partial, reply.cut_off);
-                let draft = Draft { format, raw: reply.text, partial, cut_off };
+                let draft = Draft { format: format.clone(), raw: reply.text, partial, cut_off };
                 return Ok(TurnUpdate::Drafted { draft, spent: reply.spent });
             }
         }
@@ -92,7 +92,7 @@ async fn listen(
     context: &Context,
     model: &dyn ChatModel,
     request: ChatRequest,
-    format: Format,
+    format: &str,
 ) -> Result<Reply, ModelError> {
     let mut told = 0;
     let aloud = node_context.definition.guard != Policy::Block;
@@ -106,8 +106,8 @@ async fn listen(
             return;
         }
         let answer = match format {
-            Format::Text => Cow::Borrowed(so_far),
-            Format::Structured | Format::TradeCompliance => Cow::Owned(answer_so_far(so_far)),
+            TEXT => Cow::Borrowed(so_far),
+            _ => Cow::Owned(answer_so_far(so_far)),
         };
         if let Some(new) = answer.get(told..).filter(|new| !new.is_empty()) {
             context.token(new);
@@ -149,7 +149,7 @@ impl NodeContext {
         beginnings: bool,
         then: &str,
     ) -> Result<ChatRequest, NodeError> {
-        let (format, persona) = (turn.request.format, self.persona(turn)?);
+        let (format, persona) = (self.format(turn)?, self.persona(turn)?);
         let system = self.prompt("generate", turn, json!({ "persona": persona, "format": format.name() }))?;
         let shown = sources.iter().map(|source| source.shown_within(most, &turn.question));
         let sources = shown.collect::<Vec<_>>().join("\n\n");
@@ -162,7 +162,7 @@ impl NodeContext {
         prompts.extend(self.history(self.ports.answer.as_ref(), turn));
         prompts.push(Prompt::User(evidence + then));
         let mut request = self.request(turn, prompts);
-        request.schema = format.schema();
+        request.schema = format.for_model();
         request.max_output_tokens = self.definition.limits.answer_tokens;
         Ok(request)
     }
@@ -185,9 +185,9 @@ async fn chat(
     prompts.push(Prompt::User(turn.request.text.clone()));
     let mut request = node_context.request(turn, prompts);
     request.max_output_tokens = node_context.definition.limits.answer_tokens;
-    let reply = listen(node_context, context, model, request, Format::Text).await.map_err(failed)?;
+    let reply = listen(node_context, context, model, request, TEXT).await.map_err(failed)?;
     let (partial, cut_off) = (reply.partial, reply.cut_off);
-    let draft = Draft { format: Format::Text, raw: reply.text, partial, cut_off };
+    let draft = Draft { format: TEXT.to_owned(), raw: reply.text, partial, cut_off };
     Ok(TurnUpdate::Drafted { draft, spent: reply.spent })
 }
 
@@ -201,6 +201,6 @@ fn not_known(
     let variables = json!({ "searched": turn.searched, "failures": turn.failures });
     let raw = node_context.prompt("unknown", turn, variables)?.trim().to_owned();
     context.token(raw.clone());
-    let draft = Draft { format: Format::Text, raw, partial: false, cut_off: false };
+    let draft = Draft { format: TEXT.to_owned(), raw, partial: false, cut_off: false };
     Ok(TurnUpdate::Drafted { draft, spent: TurnCost::default() })
 }

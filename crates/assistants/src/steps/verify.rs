@@ -6,9 +6,9 @@ use std::sync::Arc;
 use ibid_core::answer::{RoutedBy, Warning, WarningKind};
 use ibid_core::event::TurnEvent;
 use ibid_graph::{Context, NodeError, Terminal};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::format::{Format, ParsedAnswer, SCHEMA_VERSION};
+use crate::format::{AnswerFormat, ParsedAnswer};
 use crate::guard::{self, Policy, VerifiedAnswer, warning};
 use crate::language::Language;
 use crate::node_context::{NodeContext, emit, not_searched};
@@ -24,7 +24,8 @@ pub(crate) async fn verify(
     context: Context,
 ) -> Result<TurnUpdate, NodeError> {
     let Some(draft) = &turn.draft else { return Err(Terminal::new("nothing was written").into()) };
-    let written = draft.read();
+    let format = node_context.format(&turn)?;
+    let written = draft.read(format);
     let unknown = turn.sources.is_empty() && !turn.is_chat();
     if turn.is_chat() || unknown {
         let answer = written.answer.clone();
@@ -39,7 +40,7 @@ pub(crate) async fn verify(
         if turn.request.only_checked && turn.is_chat() {
             context.token(checked.answer.clone());
         }
-        return Ok(answered(&turn, written, checked, unknown, false));
+        return Ok(answered(&turn, format, &written, checked, unknown, false));
     }
     context.status("checking citations, quotations and figures");
     let index = node_context.ports.index.as_ref();
@@ -77,7 +78,7 @@ pub(crate) async fn verify(
         checked.answer = withheld_text(turn.request.language, &checked.warnings);
         context.token(checked.answer.clone());
     }
-    Ok(answered(&turn, written, checked, unanswered, withheld))
+    Ok(answered(&turn, format, &written, checked, unanswered, withheld))
 }
 
 /// Whether a router decided that this is chat, and not the person nor the words themselves.
@@ -93,7 +94,8 @@ pub(crate) fn is_rejected(turn: &TurnState) -> bool {
 
 fn answered(
     turn: &TurnState,
-    written: ParsedAnswer,
+    format: &AnswerFormat,
+    written: &ParsedAnswer,
     checked: VerifiedAnswer,
     unanswered: bool,
     withheld: bool,
@@ -103,11 +105,11 @@ fn answered(
         text.push_str("\n\n");
         text.push_str(&searched(turn));
     }
-    let structured = match turn.request.format {
-        Format::Text => None,
-        // What was not written by the model has the fields of its form all the same.
-        format if written.fields.is_null() || withheld => Some(blank(format, &text)),
-        _ => Some(written.structured(&text, json!(checked.citations))),
+    // What was not written by the model has the fields of its format all the same.
+    let structured = if written.fields.is_null() || withheld {
+        format.blank(&text)
+    } else {
+        format.fill(&written.fields, &text, json!(checked.citations))
     };
     TurnUpdate::Answered { answer: Box::new(Answer { text, structured, checked, unanswered, withheld }) }
 }
@@ -139,23 +141,6 @@ fn withheld_text(language: Language, warnings: &[Warning]) -> String {
         Language::Spanish => {
             format!("La respuesta se retiene porque los documentos no la respaldan: {found}.")
         }
-    }
-}
-
-/// A form with a text and nothing else.
-fn blank(format: Format, answer: &str) -> Value {
-    match format {
-        Format::Text => Value::Null,
-        Format::Structured => json!({
-            "schema_version": SCHEMA_VERSION, "answer": answer, "citations": [], "confidence": "low",
-            "follow_up_questions": [],
-        }),
-        Format::TradeCompliance => json!({
-            "schema_version": SCHEMA_VERSION, "answer": answer, "hts_codes": [], "agencies": [],
-            "required_documents": [],
-            "tariff_info": { "duty_rate": "", "special_programs": [], "country_specific": "" },
-            "risk_flags": [], "citations": [],
-        }),
     }
 }
 

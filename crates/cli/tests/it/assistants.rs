@@ -8,6 +8,7 @@ use std::time::Duration;
 use ibid_testkit::{Reply, Script, ScriptedServer, Seen};
 
 use super::documents::{corpus, folder, sample};
+use super::serve::{Serving, client, passes};
 use super::{THREAD, ibid, printed, refused, run};
 
 const QUESTION: &str = "What duty applies to LED lamps from China?";
@@ -143,6 +144,58 @@ fn an_assistant_is_made_and_what_is_wrong_with_it_is_said() {
     assert!(said.contains("there is no tool `search_documnts`"), "{said}");
     assert!(said.contains("it uses `evidence`; it may use persona, format"), "{said}");
     refused(&run(folder, &["assistants", "check", "nobody"]), 1, "there is no assistant `nobody`");
+}
+
+/// A file of the example assistant with a format of its own.
+fn example(file: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/assistants/incident-desk");
+    std::fs::read_to_string(folder.join(file)).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_format_of_ones_own_is_answered_over_every_api() {
+    let folder = folder();
+    let folder = folder.path();
+    let own = folder.join("assistants/incident-desk");
+    std::fs::create_dir_all(own.join("formats")).unwrap();
+    std::fs::write(own.join("assistant.toml"), example("assistant.toml")).unwrap();
+    std::fs::write(own.join("formats/incident_report.json"), "{ \"type\": \"object\" }").unwrap();
+    let checked = run(folder, &["assistants", "check", "incident-desk"]);
+    let said = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(said.contains("formats: incident_report.json: it must have"), "{said}");
+    let format = example("formats/incident_report.json");
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/assistants.md");
+    assert!(std::fs::read_to_string(docs).unwrap().contains(&format), "the docs show the example as it is");
+    std::fs::write(own.join("formats/incident_report.json"), format).unwrap();
+    assert_eq!(printed(&run(folder, &["assistants", "check", "incident-desk"])), "incident-desk: in order\n");
+
+    let report = "# Report\n\nAt 08:15 a lamp fell on the quay. The damage is 1,250.50 dollars. \
+        The harbour master closes the quay and calls the insurer.";
+    std::fs::write(folder.join("report.md"), report).unwrap();
+    printed(&run(folder, &["ingest", "report.md"]));
+    let written = serde_json::json!({
+        "answer": "A lamp fell on the quay [1].", "severity": "high",
+        "timeline": [{ "time": "08:15", "event": "A lamp fell.", "cost": null }],
+        "actions": [{ "action": "Close the quay", "owner": "Harbour master", "reason": "" }],
+        "damage": 1250.5, "citations": [{ "source": 1, "page": 1, "quote": "a lamp fell on the quay" }],
+    });
+    let server = ScriptedServer::start(Script::new().by(move |seen: &Seen| {
+        let asked = &seen.body["response_format"]["json_schema"];
+        assert_eq!(asked["strict"], true, "{asked}");
+        assert!(!asked.to_string().contains("x-view"), "{asked}");
+        Reply::text(&written.to_string())
+    }))
+    .await;
+    with_model(folder, &server.url());
+    let ask = ["ask", "--json", "incident-desk", "-f", "incident_report", "What happened at the port?"];
+    let json = printed(&run(folder, &ask));
+    let last: serde_json::Value = serde_json::from_str(json.lines().last().unwrap()).unwrap();
+    let message = &last["message"];
+    assert_eq!(message["structured"]["damage"], 1250.5, "{message}");
+    assert_eq!(message["warnings"], serde_json::json!([]), "every value is in the source");
+    assert_eq!(message["citations"][0]["found"], "exact");
+
+    passes(client("own_format.py", &Serving::start(folder), "incident-desk"));
 }
 
 #[test]

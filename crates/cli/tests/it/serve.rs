@@ -51,7 +51,7 @@ fn clients(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients").join(name)
 }
 
-fn passes(mut command: Command) {
+pub(crate) fn passes(mut command: Command) {
     let output = command.stdin(Stdio::null()).output().unwrap();
     let (said, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{said}\n{error}");
@@ -79,10 +79,10 @@ async fn stage() -> (tempfile::TempDir, ScriptedServer) {
 /// Runs a program of a published client against a server with a document and a model.
 async fn against_a_server(program: &str) {
     let (folder, _model) = stage().await;
-    passes(client(program, &Serving::start(folder.path())));
+    passes(client(program, &Serving::start(folder.path()), "trade-compliance"));
 }
 
-fn client(program: &str, serving: &Serving) -> Command {
+pub(crate) fn client(program: &str, serving: &Serving, assistant: &str) -> Command {
     let models = RealModels::find();
     let mut command = if program.ends_with(".mjs") {
         let mut node = Command::new("node");
@@ -91,7 +91,7 @@ fn client(program: &str, serving: &Serving) -> Command {
     } else {
         Command::new(models.path("clients/bin/python"))
     };
-    command.arg(clients(program)).args([&serving.url, "trade-compliance"]);
+    command.arg(clients(program)).args([&serving.url, assistant]);
     command
 }
 
@@ -111,7 +111,7 @@ async fn every_client_can_do_everything_with_a_real_model() {
         "mcp_client.py",
     ] {
         let began = std::time::Instant::now();
-        let mut command = client(program, &serving);
+        let mut command = client(program, &serving, "trade-compliance");
         command.env("MODEL", "real");
         passes(command);
         eprintln!("{program}: {:.0} s", began.elapsed().as_secs_f64());

@@ -55,7 +55,7 @@ impl Asked {
             return Err(Problem::invalid("an assistant has its own tools; `tools` cannot be given"));
         }
         if form.and_then(|form| form["type"].as_str()).is_some_and(|form| form != "text") {
-            let detail = "an assistant has its own forms: send `format`, such as \"structured\"";
+            let detail = "an assistant has its own formats: send `format`, such as \"structured\"";
             return Err(Problem::invalid(detail));
         }
         Ok(())

@@ -1,0 +1,131 @@
+//! What a model wrote, and what is read from it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{ANSWER, AnswerFormat, CITATIONS, TEXT, fields};
+
+/// A citation as a model gives it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CitationDraft {
+    /// The number of the source.
+    pub source: u32,
+    /// The page that the source names, or null.
+    #[serde(default)]
+    pub page: Option<u32>,
+    /// A few words copied from the source, letter by letter.
+    #[serde(default)]
+    pub quote: String,
+}
+
+/// What a model wrote.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Draft {
+    /// In which format.
+    pub format: String,
+    /// As it came.
+    pub raw: String,
+    /// Whether it was stopped before its end.
+    #[serde(default)]
+    pub partial: bool,
+    /// Whether the model reached its limit of tokens.
+    #[serde(default)]
+    pub cut_off: bool,
+}
+
+/// A draft, read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ParsedAnswer {
+    /// The answer in words.
+    pub answer: String,
+    /// What it cites, in fields of their own; a text cites in its words.
+    pub cited: Vec<CitationDraft>,
+    /// All its fields; null for a text, and for what was stopped half-way.
+    pub fields: Value,
+    /// Everything that it claims, in its words and in its other fields.
+    pub claims: String,
+}
+
+impl Draft {
+    /// The answer in words, as far as it has come.
+    pub fn answer(&self) -> String {
+        if self.format == TEXT {
+            self.raw.trim().to_owned()
+        } else {
+            answer_so_far(&self.raw).trim().to_owned()
+        }
+    }
+
+    /// Reads it by its format.
+    pub fn read(&self, format: &AnswerFormat) -> ParsedAnswer {
+        // Small talk is text, whatever was asked for.
+        let schema = format.schema().filter(|_| self.format != TEXT);
+        let parsed: Option<Value> = schema.and_then(|_| serde_json::from_str(&self.raw).ok());
+        let fields = parsed.filter(|fields| fields[ANSWER].is_string()).unwrap_or_default();
+        let answer = fields[ANSWER].as_str().map_or_else(|| self.answer(), |answer| answer.trim().to_owned());
+        let cited = serde_json::from_value(fields[CITATIONS].clone()).unwrap_or_default();
+        let mut claims = answer.clone();
+        if let Some(schema) = schema {
+            fields::claims(schema, &fields, &mut claims);
+        }
+        ParsedAnswer { answer, cited, fields, claims }
+    }
+}
+
+/// As much of the answer as has come of a structured one: the field `answer`, which comes first.
+pub(crate) fn answer_so_far(raw: &str) -> String {
+    let field = raw.find("\"answer\"").map(|at| raw[at + "\"answer\"".len()..].trim_start());
+    let text =
+        field.and_then(|rest| rest.strip_prefix(':')).and_then(|rest| rest.trim_start().strip_prefix('"'));
+    let Some(text) = text else { return String::new() };
+    // To the quotation mark that ends it, or to the last whole character.
+    let mut end = 0;
+    let mut letters = text.char_indices();
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '"' => break,
+            '\\' => {
+                let escape = letters.next().map(|(_, letter)| letter);
+                let length = if escape == Some('u') { 6 } else { 2 };
+                if at + length > text.len() || !text.is_char_boundary(at + length) {
+                    break;
+                }
+                while letters.clone().next().is_some_and(|(next, _)| next < at + length) {
+                    letters.next();
+                }
+                end = at + length;
+            }
+            _ => end = at + letter.len_utf8(),
+        }
+    }
+    // Half of a pair that means one character waits for the other half.
+    let mut whole = &text[..end];
+    loop {
+        match serde_json::from_str(&format!("\"{whole}\"")) {
+            Ok(answer) => return answer,
+            Err(_) => match whole.rfind('\\') {
+                Some(at) => whole = &whole[..at],
+                None => return String::new(),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_shown_as_it_comes() {
+        let raw = "{\n \"answer\": \"The rate is 2 %\\n\\u00e9 \\\"LED\\\" [1]\", \"citations\": [";
+        let whole = "The rate is 2 %\né \"LED\" [1]";
+        let mut last = String::new();
+        for end in (0..=raw.len()).filter(|end| raw.is_char_boundary(*end)) {
+            let now = answer_so_far(&raw[..end]);
+            assert!(now.starts_with(&last) && whole.starts_with(&now), "{now:?} after {last:?}");
+            last = now;
+        }
+        assert_eq!(last, whole);
+    }
+}
