@@ -1,7 +1,7 @@
 // Documents: upload, progress, pages, filters, replacement, deletion.
 
 import { readFileSync } from "node:fs";
-import { accessible, expect, test } from "./fixture";
+import { accessible, answered, expect, say, test } from "./fixture";
 import { CHAPTER, hasChapter, SAMPLE } from "./stage";
 
 test("a PDF that is dropped is loaded page by page, and its ledger stands beside its pages", async ({ page }) => {
@@ -86,4 +86,27 @@ test("a URL that the configuration does not allow is refused with the reason", a
   await page.getByRole("button", { name: "Add", exact: true }).click();
   const loads = page.getByRole("region", { name: "Uploads" });
   await expect(loads.getByRole("alert")).toContainText("ingest.hosts");
+});
+
+test("a conversation is limited to one document, and to all again", async ({ page }) => {
+  await page.goto("/#/documents");
+  await page
+    .locator("table")
+    .getByRole("link", { name: /chapter.85/i })
+    .first()
+    .click();
+  await page.getByRole("link", { name: "Ask this document" }).click();
+  await expect(page.getByLabel("Assistant")).toHaveValue("trade-compliance");
+  await expect(page.locator(".pinned")).toContainText(/Only from .*chapter.85/i);
+  await accessible(page);
+  const [limited] = await Promise.all([page.waitForRequest(/\/runs$/), say(page, "What is the rate for LED lamps?")]);
+  expect(limited.postDataJSON().context.documents).toHaveLength(1);
+  await answered(page);
+  await page.reload();
+  await expect(page.locator(".pinned")).toBeVisible();
+  await page.getByRole("button", { name: "Answer from all documents" }).click();
+  await expect(page.locator(".pinned")).toBeHidden();
+  const [all] = await Promise.all([page.waitForRequest(/\/runs$/), say(page, "And for modules?")]);
+  expect(all.postDataJSON().context.documents).toBeUndefined();
+  await answered(page);
 });

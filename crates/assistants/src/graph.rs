@@ -42,23 +42,24 @@ fn build(name: &str, node_context: &Arc<NodeContext>) -> Result<Graph<TurnState>
     let kinds = node_context.definition.graphs();
     let has = |kind| kinds.contains(&kind);
     let mut graph = Graph::builder(name);
-    let mut entries = Vec::new();
+    let mut entries = vec!["route"];
+    let mut after = vec!["generate"];
     let mut models = vec!["generate", "repair"];
+    graph = graph.node("route", node(node_context, steps::route));
     if has(GraphKind::Conversational) {
         graph = graph.node("condense", node(node_context, steps::condense)).edge("condense", "retrieve");
         entries.extend(["condense", "retrieve"]);
+        after.extend(["condense", "retrieve"]);
         models.push("condense");
     }
     if has(GraphKind::Adaptive) {
         graph = graph
-            .node("route", node(node_context, steps::route))
             .node("classify", node(node_context, steps::classify))
             .node("rewrite", node(node_context, steps::rewrite))
             .former_name("classify", "decide")
-            .branch("route", after_route, ["classify", "rewrite", "retrieve", "generate"])
             .branch("classify", after_route, ["rewrite", "retrieve", "generate"])
             .edge("rewrite", "retrieve");
-        entries.push("route");
+        after.extend(["classify", "rewrite", "retrieve"]);
         models.extend(["classify", "rewrite"]);
     }
     if has(GraphKind::Conversational) || has(GraphKind::Adaptive) {
@@ -83,6 +84,7 @@ fn build(name: &str, node_context: &Arc<NodeContext>) -> Result<Graph<TurnState>
             .branch("tools", after_tools, ["agent", "generate"])
             .at_most("tools", node_context.definition.limits.rounds, "generate");
         entries.push("plan");
+        after.push("plan");
         models.extend(["plan", "agent"]);
     }
     graph = graph
@@ -100,7 +102,9 @@ fn build(name: &str, node_context: &Arc<NodeContext>) -> Result<Graph<TurnState>
     for node in models {
         graph = graph.time_limit(node, MODEL_TIME).retry(node, RetryPolicy::times(ATTEMPTS));
     }
-    graph.branch(START, first, entries).build()
+    after.sort_unstable();
+    after.dedup();
+    graph.branch("route", after_route, after).branch(START, first, entries).build()
 }
 
 /// A node with what it works with.
@@ -116,19 +120,23 @@ where
 }
 
 fn first(turn: &TurnState) -> &'static str {
-    match turn.request.graph {
-        GraphKind::Conversational if turn.has_history() => "condense",
-        GraphKind::Conversational => "retrieve",
-        GraphKind::Adaptive => "route",
-        GraphKind::Agentic => "plan",
-    }
+    if turn.needs_route() { "route" } else { to_sources(turn) }
 }
 
 fn after_route(turn: &TurnState) -> &'static str {
     match turn.route.as_ref().and_then(|route| route.intent) {
         None => "classify",
         Some(Intent::Chat) => "generate",
-        Some(Intent::DirectRag | Intent::SpecificDocRag) if turn.has_history() => "rewrite",
-        Some(Intent::DirectRag | Intent::SpecificDocRag) => "retrieve",
+        Some(Intent::DirectRag | Intent::SpecificDocRag) => to_sources(turn),
+    }
+}
+
+/// Where the way of a graph to its sources begins.
+fn to_sources(turn: &TurnState) -> &'static str {
+    match turn.request.graph {
+        GraphKind::Conversational if turn.has_history() => "condense",
+        GraphKind::Adaptive if turn.has_history() => "rewrite",
+        GraphKind::Conversational | GraphKind::Adaptive => "retrieve",
+        GraphKind::Agentic => "plan",
     }
 }

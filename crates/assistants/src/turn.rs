@@ -1,9 +1,11 @@
 //! The state of a turn, the same for all graphs: what was asked, what was found, what is said.
 
+use std::collections::BTreeSet;
+
 use ibid_core::answer::{Intent, PlanStep, Route, SearchRequest, Warning};
 use ibid_core::evidence::Passage;
 use ibid_core::model::Usage;
-use ibid_core::{Message, Role, Scope, TurnInput};
+use ibid_core::{Focus, Message, Role, Scope, TurnInput};
 use ibid_graph::{InvalidInput, State};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,6 +14,7 @@ use crate::definition::{Definition, ForcedIntent, GraphKind};
 use crate::format::Draft;
 use crate::guard::{Policy, VerifiedAnswer};
 use crate::language::Language;
+use crate::route::{mentions, smalltalk};
 use crate::source::{Origin, Source, add, harmless, take};
 
 /// What was asked, and how it is to be answered.
@@ -182,6 +185,7 @@ impl TurnState {
             [] => input.scope,
             corpora => input.scope.within(corpora.iter().cloned()),
         };
+        let scope = input.options.narrow(scope)?;
         let (graph, intent, language) = (mode.graph, mode.intent, Language::of(&text));
         let only_checked = definition.guard == Policy::Block;
         let request = TurnRequest {
@@ -212,6 +216,27 @@ impl TurnState {
             spent: TurnCost::default(),
             answer: None,
         })
+    }
+
+    /// What may be read to answer it: of what the turn may see, the documents that the message names, if it names any.
+    pub(crate) fn scope(&self) -> Scope {
+        let named: BTreeSet<_> = self
+            .route
+            .iter()
+            .flat_map(|route| &route.documents)
+            .map(|document| document.id.clone())
+            .collect();
+        let documents = (!named.is_empty()).then_some(named);
+        self.request.scope.clone().focused(Focus { documents, ..Focus::default() })
+    }
+
+    /// Whether it has to be found out what the message wants before anything else: it may be small talk, or name documents.
+    pub(crate) fn needs_route(&self) -> bool {
+        let text = &self.request.text;
+        let is_reply = self.has_history() && smalltalk::is_reply(text);
+        self.request.graph == GraphKind::Adaptive
+            || mentions::has_any(text)
+            || (!is_reply && smalltalk::is_smalltalk(text))
     }
 
     /// Whether there is anything to understand the question by.

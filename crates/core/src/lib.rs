@@ -22,7 +22,7 @@ pub use event::{LoadEvent, RunEvent, TurnEvent};
 pub use id::{InvalidId, QueueId, RunId, ThreadId};
 pub use message::{Message, Role};
 pub use name::{Corpus, InvalidName, Label, Tenant};
-pub use scope::Scope;
+pub use scope::{Focus, Scope};
 pub use secret::Secret;
 pub use status::RunStatus;
 pub use turn::{JobInput, TurnInput, TurnOptions};

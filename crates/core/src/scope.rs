@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::evidence::DocumentId;
 use crate::{Corpus, Label, Tenant};
 
 /// What a caller may see. An argument of every read, and the filter that it becomes. It is kept with a turn, so
@@ -13,22 +14,67 @@ pub struct Scope {
     tenant: Tenant,
     corpora: Option<BTreeSet<Corpus>>,
     labels: BTreeSet<Label>,
+    #[serde(default, skip_serializing_if = "Focus::is_everything")]
+    focus: Focus,
+}
+
+/// What a question is about, within what may be seen: some documents, types or languages. Of each, none means all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Focus {
+    /// These documents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub documents: Option<BTreeSet<DocumentId>>,
+    /// Documents of these types.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub types: Option<BTreeSet<String>>,
+    /// Documents in these languages, as ISO 639-1 has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub languages: Option<BTreeSet<String>>,
+}
+
+impl Focus {
+    /// Whether nothing is left out.
+    pub fn is_everything(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether a document is within it.
+    pub fn includes(&self, document: &DocumentId, kind: &str, language: &str) -> bool {
+        self.documents.as_ref().is_none_or(|documents| documents.contains(document))
+            && self.types.as_ref().is_none_or(|types| types.contains(kind))
+            && self.languages.as_ref().is_none_or(|languages| languages.contains(language))
+    }
+}
+
+/// What two sets have in common, where none means everything.
+fn common<T: Ord + Clone>(had: Option<BTreeSet<T>>, asked: Option<BTreeSet<T>>) -> Option<BTreeSet<T>> {
+    match (had, asked) {
+        (Some(had), Some(asked)) => Some(had.intersection(&asked).cloned().collect()),
+        (had, asked) => had.or(asked),
+    }
 }
 
 impl Scope {
     /// What everybody at one tenant may see, in all of its corpora, and nothing of any other tenant.
     pub fn of(tenant: Tenant) -> Self {
-        Self { tenant, corpora: None, labels: BTreeSet::new() }
+        Self { tenant, corpora: None, labels: BTreeSet::new(), focus: Focus::default() }
     }
 
     /// Only what is in these corpora too. A scope never grows: corpora that it did not have stay out.
     #[must_use]
     pub fn within(mut self, corpora: impl IntoIterator<Item = Corpus>) -> Self {
-        let asked: BTreeSet<Corpus> = corpora.into_iter().collect();
-        self.corpora = Some(match self.corpora {
-            Some(had) => had.intersection(&asked).cloned().collect(),
-            None => asked,
-        });
+        self.corpora = common(self.corpora, Some(corpora.into_iter().collect()));
+        self
+    }
+
+    /// Only what is in this focus too. It says what is searched, not what may be loaded or deleted.
+    #[must_use]
+    pub fn focused(mut self, focus: Focus) -> Self {
+        self.focus = Focus {
+            documents: common(self.focus.documents, focus.documents),
+            types: common(self.focus.types, focus.types),
+            languages: common(self.focus.languages, focus.languages),
+        };
         self
     }
 
@@ -54,6 +100,11 @@ impl Scope {
         &self.labels
     }
 
+    /// What is searched of it.
+    pub fn focus(&self) -> &Focus {
+        &self.focus
+    }
+
     /// Whether a document of this tenant and corpus with these labels may be seen.
     pub fn sees(&self, tenant: &Tenant, corpus: &Corpus, labels: &BTreeSet<Label>) -> bool {
         self.tenant == *tenant
@@ -72,6 +123,27 @@ mod tests {
         let scope = Scope::of(Tenant::local()).within([one.clone()]).within([one.clone(), two.clone()]);
         assert!(scope.sees(&Tenant::local(), &one, &BTreeSet::new()));
         assert!(!scope.sees(&Tenant::local(), &two, &BTreeSet::new()));
+    }
+
+    #[test]
+    fn a_focus_narrows_and_is_kept_with_a_turn() {
+        let of = |types: &[&str]| Focus {
+            types: Some(types.iter().map(|name| (*name).to_owned()).collect()),
+            ..Focus::default()
+        };
+        let scope = Scope::of(Tenant::local());
+        assert_eq!(
+            serde_json::to_string(&scope).unwrap(),
+            r#"{"tenant":"local","corpora":null,"labels":[]}"#
+        );
+        let scope = scope.focused(of(&["law", "guide"])).focused(of(&["law", "news"]));
+        let document = DocumentId("a".to_owned());
+        assert!(
+            scope.focus().includes(&document, "law", "en")
+                && !scope.focus().includes(&document, "news", "en")
+        );
+        let kept: Scope = serde_json::from_str(&serde_json::to_string(&scope).unwrap()).unwrap();
+        assert_eq!(kept, scope);
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! What a turn or a job begins with.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Message, RunId, Scope, ThreadId};
+use crate::evidence::DocumentId;
+use crate::{Corpus, Focus, Message, RunId, Scope, ThreadId};
 
 /// What the graph of a turn is a function of: the history of the thread and what is new. It is the
 /// same whenever the turn is taken up again.
@@ -23,7 +26,7 @@ pub struct TurnInput {
     pub options: TurnOptions,
 }
 
-/// How a turn is to be answered: mode and format, and whatever else a caller configures for its own graph.
+/// How a turn is to be answered: mode, format, what it is narrowed to, and whatever else a caller configures for its own graph.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TurnOptions(Map<String, Value>);
@@ -48,6 +51,43 @@ impl TurnOptions {
         self.0.extend(mode.map(|mode| (Self::MODE.to_owned(), mode.into())));
         self.0.extend(format.map(|format| (Self::FORMAT.to_owned(), format.into())));
         self
+    }
+
+    /// The names of what a turn can be narrowed to: lists of documents by their ids, of corpora, of document types and of
+    /// languages.
+    pub const NARROWING: [&str; 4] = ["documents", "corpora", "types", "languages"];
+
+    /// A scope narrowed to what these options name. It never grows.
+    ///
+    /// # Errors
+    /// Says what is wrong with an option.
+    pub fn narrow(&self, scope: Scope) -> Result<Scope, String> {
+        let [documents, corpora, types, languages] = Self::NARROWING.map(|name| self.list(name));
+        let mut scope = scope;
+        if let Some(corpora) = corpora? {
+            let corpora: Result<Vec<Corpus>, _> = corpora.iter().map(|name| name.parse()).collect();
+            scope = scope.within(corpora.map_err(|error| format!("`corpora`: {error}"))?);
+        }
+        Ok(scope.focused(Focus {
+            documents: documents?.map(|ids| ids.into_iter().map(DocumentId).collect()),
+            types: types?,
+            languages: languages?,
+        }))
+    }
+
+    /// An option that is a list of texts, or one text. An empty list narrows to nothing in particular.
+    fn list(&self, name: &str) -> Result<Option<BTreeSet<String>>, String> {
+        let wrong = || format!("`{name}` must be a list of texts");
+        let texts = match self.0.get(name) {
+            None | Some(Value::Null) => return Ok(None),
+            Some(Value::String(one)) => BTreeSet::from([one.clone()]),
+            Some(Value::Array(several)) => {
+                let texts = several.iter().map(|one| one.as_str().map(str::to_owned).ok_or_else(wrong));
+                texts.collect::<Result<_, _>>()?
+            }
+            Some(_) => return Err(wrong()),
+        };
+        Ok(Some(texts).filter(|texts| !texts.is_empty()))
     }
 
     /// All of them, by name.

@@ -253,7 +253,10 @@ impl Index for Search {
 
     async fn documents(&self, scope: &Scope, most: usize) -> Result<Vec<DocumentName>, EvidenceError> {
         let documents = self.store.listed(scope).await.map_err(to_evidence_error)?;
-        let ready = documents.into_iter().filter(|document| document.state.is_ready());
+        let ready = documents.into_iter().filter(|document| {
+            document.state.is_ready()
+                && scope.focus().includes(&document.id, &document.kind, &document.language)
+        });
         let mut named: Vec<DocumentName> = ready
             .map(|document| DocumentName {
                 id: document.id,

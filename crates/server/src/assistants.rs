@@ -123,11 +123,16 @@ async fn schemas(
     });
     let modes: Vec<&str> = definition.modes.iter().map(|mode| mode.name.as_str()).collect();
     let formats = &definition.formats;
+    let list = |of: &str| json!({ "type": "array", "items": { "type": "string" }, "description": of });
     let context = json!({
         "type": "object",
         "properties": {
             "mode": { "type": "string", "enum": modes, "description": "the way to answer" },
             "format": { "type": "string", "enum": formats, "description": "the form of the answer" },
+            "documents": list("only these documents, by their ids"),
+            "corpora": list("only these corpora"),
+            "types": list("only documents of these types"),
+            "languages": list("only documents in these languages, such as en"),
         },
     });
     Ok(axum::Json(json!({

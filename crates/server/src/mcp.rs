@@ -74,6 +74,9 @@ struct Ask {
     format: Option<String>,
     #[serde(default)]
     thread: Option<String>,
+    /// What the answer is narrowed to.
+    #[serde(flatten)]
+    narrowing: Map<String, Value>,
 }
 
 impl ServerHandler for Mcp {
@@ -144,6 +147,10 @@ impl Mcp {
                 "assistant": { "type": "string", "enum": names, "description": "Who answers; `default` unless said." },
                 "mode": { "type": "string", "description": "One of the assistant's modes." },
                 "format": { "type": "string", "description": "One of the assistant's formats." },
+                "documents": { "type": "array", "items": { "type": "string" }, "description": "Only these documents, by their ids." },
+                "corpora": { "type": "array", "items": { "type": "string" }, "description": "Only these corpora." },
+                "types": { "type": "array", "items": { "type": "string" }, "description": "Only documents of these types." },
+                "languages": { "type": "array", "items": { "type": "string" }, "description": "Only documents in these languages, such as en." },
                 "thread": { "type": "string", "description": "The conversation to go on in, as an earlier answer named it." },
             },
             "required": ["question"],
@@ -170,7 +177,9 @@ impl Mcp {
         self.app.assistant(assistant)?;
         let thread = ask.thread.as_deref().map_or_else(|| Ok(ThreadId::new()), crate::http::thread_id)?;
         let mut turn = Turn::new(thread, assistant, Message::user(ask.question));
-        turn.options = TurnOptions::default().with(ask.mode, ask.format);
+        let narrowing =
+            ask.narrowing.into_iter().filter(|(name, _)| TurnOptions::NARROWING.contains(&name.as_str()));
+        turn.options = TurnOptions::from(narrowing.collect::<Map<_, _>>()).with(ask.mode, ask.format);
         let engine = self.app.engine();
         let run = engine.submit(&caller.scope, turn).await?.run;
         let mut events = turn_events(engine, &caller.scope, run, 0).await?;

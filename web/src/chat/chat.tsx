@@ -4,10 +4,11 @@ import "./chat.css";
 import { AssistantRuntimeProvider, type ThreadMessageLike, useExternalStoreRuntime } from "@assistant-ui/react";
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { names, useAssistants, useFamily, useRuns, useThread } from "../api/queries";
-import type { Assistant, Thread } from "../api/schema";
+import { names, useAssistants, useDocument, useFamily, useRuns, useThread } from "../api/queries";
+import type { Assistant, Document, Thread } from "../api/schema";
 import { address, go } from "../route";
 import { useRefocus } from "../ui/focus";
+import { Icon } from "../ui/icons";
 import { useMedia } from "../ui/media";
 import { attempt, showError } from "../ui/notices";
 import { IconButton, Problem, Waiting } from "../ui/parts";
@@ -15,15 +16,15 @@ import { useTitle } from "../ui/title";
 import { useLanguage, useNumbers, useWords, type Words } from "../words";
 import { Composer } from "./composer";
 import { ConversationContext } from "./context";
-import { type Schema, titleOf } from "./field-schema";
 import { restoreDraft, useDraft } from "./draft";
 import { saveConversation } from "./export";
+import { type Schema, titleOf } from "./field-schema";
 import { type Followed, useTurn } from "./follow";
 import { type Item, items, withTurn } from "./items";
 import { Messages } from "./messages";
 import { useMessages } from "./messages-window";
 import { Panel } from "./panel";
-import { ask, askInstead, familyOf, reply, stop, type TurnOptions, threadMetadata } from "./requests";
+import { ask, askInstead, familyOf, reply, stop, storedOptions, type TurnOptions, threadMetadata } from "./requests";
 import { Welcome } from "./welcome";
 
 const LAST_ASSISTANT = "ibid.assistant";
@@ -34,12 +35,13 @@ export function Chat({ thread: id, query }: { thread?: string; query: URLSearchP
   const assistants = useAssistants();
   const thread = useThread(id);
   const runs = useRuns(id);
+  const pinned = useDocument((!id && query.get("document")) || undefined);
   useTitle((id && thread.data?.title) || words.chat.title);
   // Data that is already loaded stays when refreshing it fails.
-  for (const one of [assistants, thread, runs]) {
+  for (const one of [assistants, thread, runs, pinned]) {
     if (one.error && !one.data) return <Centred error={one.error} again={() => one.refetch()} />;
   }
-  if (!assistants.data || (id && !(thread.data && runs.data))) {
+  if (!assistants.data || pinned.isLoading || (id && !(thread.data && runs.data))) {
     return (
       <div className="centred">
         <Waiting label={words.loading} />
@@ -48,10 +50,11 @@ export function Chat({ thread: id, query }: { thread?: string; query: URLSearchP
   }
   return (
     <Conversation
-      key={id ?? "new"}
+      key={id ?? `new ${pinned.data?.id ?? ""}`}
       thread={id ? thread.data : undefined}
       runs={runs.data ?? []}
       assistants={assistants.data}
+      pinned={pinned.data}
       open={query.get("open") ?? undefined}
     />
   );
@@ -66,16 +69,23 @@ function Centred({ error, again }: { error: unknown; again: () => void }) {
 }
 
 type Runs = NonNullable<ReturnType<typeof useRuns>["data"]>;
-type ConversationProps = { thread?: Thread; runs: Runs; assistants: readonly Assistant[]; open?: string };
+type ConversationProps = {
+  thread?: Thread;
+  runs: Runs;
+  assistants: readonly Assistant[];
+  /** The document that a new conversation is about. */
+  pinned?: Document;
+  open?: string;
+};
 
-function Conversation({ thread, runs, assistants, open }: ConversationProps) {
+function Conversation({ thread, runs, assistants, pinned, open }: ConversationProps) {
   const words = useWords();
   const queries = useQueryClient();
   // On a narrow screen the panel covers the conversation.
   const narrow = useMedia("(max-width: 70rem)");
   const [failure, setFailure] = useState<unknown>();
   const [pending, setPending] = useState<string>();
-  const [options, setOptions] = useTurnOptions(thread, runs, assistants);
+  const [options, setOptions] = useTurnOptions(thread, runs, assistants, pinned);
   const assistant = assistants.find((known) => known.assistant_id === options.assistant);
   const id = thread?.thread_id;
   const family = useFamily(thread && familyOf(thread)).data ?? NO_FAMILY;
@@ -213,6 +223,12 @@ function Conversation({ thread, runs, assistants, open }: ConversationProps) {
                   {words.chat.reconnecting}
                 </p>
               )}
+              {options.document && (
+                <PinnedDocument
+                  id={options.document}
+                  onRemove={() => setOptions({ ...options, document: undefined })}
+                />
+              )}
               <Composer assistant={assistant} running={running} interrupted={interrupted} />
             </div>
           </section>
@@ -260,18 +276,21 @@ function useTurnOptions(
   thread: Thread | undefined,
   runs: Runs,
   assistants: readonly Assistant[],
+  pinned: Document | undefined,
 ): [TurnOptions, (options: TurnOptions) => void] {
   const first = (): TurnOptions => {
     const stored = threadMetadata(thread);
     const known = (name: string | null | undefined) =>
       assistants.find((assistant) => assistant.assistant_id === name)?.assistant_id;
+    const answers = assistants.find(({ metadata }) => metadata.corpora.some((corpus) => corpus === pinned?.corpus));
     const assistant =
       known(stored.assistant) ??
+      answers?.assistant_id ??
       known(runs[0]?.assistant_id) ??
       (thread ? undefined : known(localStorage.getItem(LAST_ASSISTANT))) ??
       assistants[0]?.assistant_id ??
       "";
-    return { assistant, mode: stored.mode ?? undefined, format: stored.format ?? undefined };
+    return { ...storedOptions(thread), ...(pinned && { document: pinned.id }), assistant };
   };
   const [options, set] = useState(first);
   const choose = (chosen: TurnOptions) => {
@@ -279,6 +298,29 @@ function useTurnOptions(
     set(chosen);
   };
   return [options, choose];
+}
+
+/** The document that the conversation is limited to. */
+function PinnedDocument({ id, onRemove }: { id: string; onRemove: () => void }) {
+  const words = useWords();
+  const document = useDocument(id);
+  return (
+    <p className="pinned small">
+      <span className="chip accent">
+        <Icon name="documents" size={14} />
+        <a href={address(["documents", id])}>{words.chat.onlyFrom(document.data?.title ?? id)}</a>
+        <button
+          type="button"
+          className="bare"
+          aria-label={words.chat.fromAll}
+          title={words.chat.fromAll}
+          onClick={onRemove}
+        >
+          <Icon name="close" size={14} />
+        </button>
+      </span>
+    </p>
+  );
 }
 
 type OptionPickersProps = {

@@ -10,13 +10,20 @@ import { moveDraft } from "./draft";
 import { markAsResumed, watch } from "./follow";
 
 /** Which assistant answers, and how. */
-export type TurnOptions = { readonly assistant: string; readonly mode?: string; readonly format?: string };
+export type TurnOptions = {
+  readonly assistant: string;
+  readonly mode?: string;
+  readonly format?: string;
+  /** The only document to answer from, by its ID. */
+  readonly document?: string;
+};
 
 /** What the page stores in the metadata of a thread. */
 export type ThreadMetadata = {
   readonly assistant?: string;
   readonly mode?: string | null;
   readonly format?: string | null;
+  readonly document?: string | null;
   /** The conversation that it and its siblings were originally forked from. */
   readonly family?: string;
   /** The conversation that it was forked from, and the position of the first message that differs. */
@@ -48,7 +55,7 @@ export async function ask(
   try {
     if (thread && !hasOptions(thread, options))
       await api.PATCH("/threads/{thread}", { params: { path }, body: { metadata } });
-    const { assistant, mode, format } = options;
+    const { assistant, mode, format, document } = options;
     const run = body(
       await api.POST("/threads/{thread}/runs", {
         params: { path },
@@ -56,7 +63,7 @@ export async function ask(
         body: {
           assistant_id: assistant,
           input: { messages: [{ role: "user", content: text }] },
-          context: { ...(mode && { mode }), ...(format && { format }) },
+          context: { ...(mode && { mode }), ...(format && { format }), ...(document && { documents: [document] }) },
         },
       }),
     );
@@ -78,8 +85,14 @@ export async function ask(
 }
 
 /** The options as metadata of a thread; null removes an option. */
-function optionsMetadata({ assistant, mode, format }: TurnOptions) {
-  return { assistant, mode: mode ?? null, format: format ?? null };
+function optionsMetadata({ assistant, mode, format, document }: TurnOptions) {
+  return { assistant, mode: mode ?? null, format: format ?? null, document: document ?? null };
+}
+
+/** The options that are stored with a conversation, except for the assistant. */
+export function storedOptions(thread: Thread | undefined): Omit<TurnOptions, "assistant"> {
+  const { mode, format, document } = threadMetadata(thread);
+  return { mode: mode ?? undefined, format: format ?? undefined, document: document ?? undefined };
 }
 
 function hasOptions(thread: Thread, options: TurnOptions): boolean {
@@ -115,8 +128,7 @@ export async function forkFrom(queries: QueryClient, thread: Thread, run: string
     }),
   );
   watch(forked.thread_id, forked.run_id);
-  const { mode, format } = threadMetadata(thread);
-  const options = { assistant: forked.assistant_id, mode: mode ?? undefined, format: format ?? undefined };
+  const options = { ...storedOptions(thread), assistant: forked.assistant_id };
   await orDelete(queries, thread, forked.thread_id, () =>
     tagFork(queries, thread, forked.thread_id, position, options),
   );

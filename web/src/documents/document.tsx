@@ -109,6 +109,12 @@ function Head({ document }: { document: Document }) {
             event.target.value = "";
           }}
         />
+        {document.status === "ready" && (
+          <a className="button main" href={address(["chat"], { document: id })}>
+            <Icon name="chat" size={16} />
+            {words.documents.ask}
+          </a>
+        )}
         <a
           className="button"
           href={`/documents/${id}/original`}

@@ -71,6 +71,8 @@ export const en = {
     repair: "Rewriting the answer",
   },
   chat: {
+    onlyFrom: (title: string) => `Only from ${title}`,
+    fromAll: "Answer from all documents",
     title: "Chat",
     conversations: "Conversations",
     searchConversations: "Search conversations",
@@ -142,6 +144,7 @@ export const en = {
     fork: "Fork from here",
   },
   documents: {
+    ask: "Ask this document",
     title: "Documents",
     document: "Document",
     pages: "Pages",

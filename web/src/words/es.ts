@@ -73,6 +73,8 @@ export const es: Words = {
     repair: "Reescribiendo la respuesta",
   },
   chat: {
+    onlyFrom: (title: string) => `Solo de ${title}`,
+    fromAll: "Responder con todos los documentos",
     title: "Chat",
     conversations: "Conversaciones",
     searchConversations: "Buscar conversaciones",
@@ -143,6 +145,7 @@ export const es: Words = {
     fork: "Bifurcar desde aquí",
   },
   documents: {
+    ask: "Preguntar a este documento",
     title: "Documentos",
     document: "Documento",
     pages: "Páginas",

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::definition::ForcedIntent;
+use crate::definition::{ForcedIntent, GraphKind};
 use crate::node_context::{NodeContext, emit, failed, not_searched};
 use crate::route::{mentions, smalltalk};
 use crate::turn::{TurnCost, TurnState, TurnUpdate};
@@ -46,6 +46,10 @@ pub(crate) async fn route(
     let (found, question) = quickly(&node_context, &turn, &context).await?;
     let route = match found {
         Some(route) => route,
+        // The other graphs look into the documents, whatever is said.
+        None if turn.request.graph != GraphKind::Adaptive => {
+            Route { intent: Some(Intent::DirectRag), by: RoutedBy::Mode, documents: Vec::new() }
+        }
         None => {
             let distance = node_context.ports.index.distance(&turn.request.scope, &turn.request.text).await;
             let near = distance

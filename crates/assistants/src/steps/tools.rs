@@ -72,8 +72,9 @@ async fn perform(
     tool: &dyn Tool,
     arguments: Value,
 ) -> Result<(Vec<Origin>, Value), String> {
+    let scope = turn.scope();
     let limit = Duration::from_secs(node_context.definition.limits.tool_seconds);
-    let called = tokio::time::timeout(limit, tool.call(&turn.request.scope, arguments));
+    let called = tokio::time::timeout(limit, tool.call(&scope, arguments));
     let Some(called) = context.cancel().run_until_cancelled(called).await else {
         return Err("stopped".to_owned());
     };

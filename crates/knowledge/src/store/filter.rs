@@ -1,7 +1,9 @@
 //! Who may see what, as a filter of a table.
 
-use ibid_core::Scope;
+use std::collections::BTreeSet;
+
 use ibid_core::evidence::{DocumentId, Question};
+use ibid_core::{Focus, Scope};
 
 /// The label of what everybody at a tenant may see. No user can name a label so.
 pub(crate) const EVERYBODY: &str = "*";
@@ -46,6 +48,16 @@ pub(crate) fn of_question(scope: &Scope, question: &Question) -> Option<String> 
     narrow("kind", question.kinds.clone());
     narrow("language", question.languages.clone());
     narrow("document", question.documents.iter().map(|DocumentId(id)| id.clone()).collect());
+    let Focus { documents, types, languages } = scope.focus();
+    let documents = documents.as_ref().map(|ids| ids.iter().map(|DocumentId(id)| id.clone()).collect());
+    let all = [("document", documents), ("kind", types.clone()), ("language", languages.clone())];
+    for (column, wanted) in all.into_iter().filter_map(|(column, wanted)| Some((column, wanted?))) {
+        let wanted: BTreeSet<String> = wanted;
+        if wanted.is_empty() {
+            return None;
+        }
+        narrow(column, wanted.into_iter().collect());
+    }
     Some(filter)
 }
 
@@ -60,6 +72,12 @@ mod tests {
         let scope = Scope::of(ibid_core::Tenant::local());
         let filter = of_question(&scope, &question).unwrap_or_default();
         assert!(filter.ends_with("AND kind = 'a'' OR ''1''=''1'"), "{filter}");
+        let focus = Focus { types: Some(BTreeSet::from(["law".to_owned()])), ..Focus::default() };
+        let filter =
+            of_question(&scope.clone().focused(focus.clone()), &Question::new("x")).unwrap_or_default();
+        assert!(filter.ends_with("AND kind = 'law'"), "{filter}");
+        let other = Focus { types: Some(BTreeSet::from(["news".to_owned()])), ..Focus::default() };
+        assert_eq!(of_question(&scope.clone().focused(focus).focused(other), &Question::new("x")), None);
         assert_eq!(of_question(&scope.within([]), &question), None);
     }
 }
