@@ -20,6 +20,8 @@ struct Scenario {
     format: Option<String>,
     /// What the assistant does about what the guard finds.
     guard: Option<String>,
+    /// What it may answer from.
+    knowledge: Option<String>,
     turns: Vec<TurnOf>,
 }
 
@@ -104,6 +106,9 @@ async fn play(scenario: Scenario, index: Arc<dyn Index>) -> Vec<String> {
     let mut stage = Stage::of(&scenario.assistant, index, server.url());
     if let Some(guard) = &scenario.guard {
         stage.assistant.definition.guard = serde_json::from_value(guard.as_str().into()).unwrap();
+    }
+    if let Some(knowledge) = &scenario.knowledge {
+        stage.assistant.definition.knowledge = serde_json::from_value(knowledge.as_str().into()).unwrap();
     }
     let folder = tempfile::tempdir().unwrap();
     let engine = stage.engine(&folder.path().join("engine.db")).await;

@@ -26,6 +26,8 @@ pub struct Definition {
     /// The formats in which it can answer, by name; the first one unless asked otherwise. `text` needs no more; every other
     /// one is a JSON Schema: one that ships, or a file `formats/NAME.json`.
     pub formats: Vec<String>,
+    /// What it may answer from.
+    pub knowledge: Knowledge,
     /// What is done about statements that the documents do not bear out.
     pub guard: Policy,
     /// The models that it uses, by their names in ibid.toml.
@@ -44,6 +46,30 @@ pub struct Definition {
     pub types: Vec<String>,
     /// Documents that are fetched from elsewhere.
     pub documents: Vec<RemoteDocument>,
+}
+
+/// What an assistant may answer from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Knowledge {
+    /// The documents alone. What they do not hold is not answered.
+    #[default]
+    Documents,
+    /// The documents; where they do not hold the answer, what the model knows, marked as such.
+    DocumentsFirst,
+    /// The documents where they fit the question, else anything, as in any chat.
+    Open,
+}
+
+impl Knowledge {
+    /// Its name, for prompts.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Documents => "documents",
+            Self::DocumentsFirst => "documents-first",
+            Self::Open => "open",
+        }
+    }
 }
 
 /// The kinds of graphs.
@@ -224,6 +250,7 @@ impl Default for Definition {
                 Mode::new("chat", GraphKind::Adaptive, Some(ForcedIntent::Chat)),
             ],
             formats: vec![TEXT.to_owned(), "structured".to_owned()],
+            knowledge: Knowledge::default(),
             guard: Policy::default(),
             models: Models::default(),
             retrieval: Retrieval::default(),

@@ -43,9 +43,9 @@ pub const PROMPTS: [Declared; 11] = [
     declared!("rewrite", "makes searches of a question", ["conversation", "documents", "question"]),
     declared!("plan", "plans an answer", ["persona", "question", "tools"]),
     declared!("agent", "calls tools", ["persona", "plan"]),
-    declared!("generate", "writes the answer", ["persona", "format"]),
+    declared!("generate", "writes the answer", ["persona", "format", "knowledge"]),
     declared!("evidence", "shows the sources and the question", ["introductions", "question", "sources"]),
-    declared!("chat", "talks", ["persona", "description"]),
+    declared!("chat", "talks", ["persona", "description", "knowledge"]),
     declared!("repair", "has an answer written again", ["findings"]),
     declared!("unknown", "says that the documents do not hold the answer", ["failures", "searched"]),
 ];
@@ -168,6 +168,7 @@ mod tests {
             "failures": ["get_weather: Open-Meteo failed: it answered with status 503"],
             "findings": ["3.9 % is in no source that is cited"],
             "format": "structured",
+            "knowledge": "documents",
             "introductions": "<beginning of=\"1\">…</beginning>",
             "message": "And for lamps?",
             "persona": "You help importers.",
@@ -192,7 +193,10 @@ mod tests {
         let prompts = own("persona.md", "You know tariffs.").unwrap();
         assert_eq!(prompts.render("persona", Language::Spanish, json!({})).unwrap(), "You know tariffs.");
         let problems_of = |made: Result<Prompts, Vec<PromptError>>| made.unwrap_err()[0].to_string();
-        assert!(problems_of(own("generate.md", "{{ evidence }}")).contains("it may use persona, format"));
+        assert!(
+            problems_of(own("generate.md", "{{ evidence }}"))
+                .contains("it may use persona, format, knowledge")
+        );
         assert!(problems_of(own("generate.md", "{% if %}")).contains("cannot be used"));
         assert!(problems_of(own("answer.md", "x")).contains("there is no prompt of that name"));
     }

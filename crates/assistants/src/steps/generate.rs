@@ -8,6 +8,7 @@ use ibid_core::model::{ChatModel, ChatRequest, ModelError, Prompt};
 use ibid_graph::{Context, NodeError};
 use serde_json::json;
 
+use crate::definition::Knowledge;
 use crate::format::{Draft, TEXT, answer_so_far};
 use crate::guard::Policy;
 use crate::node_context::{NodeContext, Reply, emit, failed};
@@ -30,7 +31,10 @@ pub(crate) async fn generate(
         return chat(&node_context, &turn, &context).await;
     }
     if turn.sources.is_empty() {
-        return not_known(&node_context, &turn, &context);
+        return match node_context.definition.knowledge {
+            Knowledge::Documents => not_known(&node_context, &turn, &context),
+            Knowledge::DocumentsFirst | Knowledge::Open => chat(&node_context, &turn, &context).await,
+        };
     }
     context.status("writing the answer");
     write(&node_context, &turn, &context, "").await
@@ -150,7 +154,7 @@ impl NodeContext {
         then: &str,
     ) -> Result<ChatRequest, NodeError> {
         let (format, persona) = (self.format(turn)?, self.persona(turn)?);
-        let system = self.prompt("generate", turn, json!({ "persona": persona, "format": format.name() }))?;
+        let system = self.prompt("generate", turn, json!({ "persona": persona, "format": format.name(), "knowledge": self.definition.knowledge.name() }))?;
         let shown = sources.iter().map(|source| source.shown_within(most, &turn.question));
         let sources = shown.collect::<Vec<_>>().join("\n\n");
         let shown = turn.introductions.iter().filter(|_| beginnings).map(Source::shown_as_beginning);
@@ -175,11 +179,11 @@ async fn chat(
 ) -> Result<TurnUpdate, NodeError> {
     context.status("answering");
     let (model, persona) = (node_context.ports.answer.as_ref(), node_context.persona(turn)?);
-    let description = &node_context.definition.description;
+    let (description, knowledge) = (&node_context.definition.description, node_context.definition.knowledge);
     let mut prompts = vec![Prompt::System(node_context.prompt(
         "chat",
         turn,
-        json!({ "persona": persona, "description": description }),
+        json!({ "persona": persona, "description": description, "knowledge": knowledge.name() }),
     )?)];
     prompts.extend(node_context.history(model, turn));
     prompts.push(Prompt::User(turn.request.text.clone()));

@@ -8,6 +8,7 @@ use ibid_core::event::TurnEvent;
 use ibid_graph::{Context, NodeError, Terminal};
 use serde_json::json;
 
+use crate::definition::Knowledge;
 use crate::format::{AnswerFormat, ParsedAnswer};
 use crate::guard::{self, Policy, VerifiedAnswer, warning};
 use crate::language::Language;
@@ -26,18 +27,24 @@ pub(crate) async fn verify(
     let Some(draft) = &turn.draft else { return Err(Terminal::new("nothing was written").into()) };
     let format = node_context.format(&turn)?;
     let written = draft.read(format);
-    let unknown = turn.sources.is_empty() && !turn.is_chat();
-    if turn.is_chat() || unknown {
+    let knowledge = node_context.definition.knowledge;
+    if turn.is_chat() || turn.sources.is_empty() {
+        let unknown = !turn.is_chat() && knowledge == Knowledge::Documents;
         let answer = written.answer.clone();
         let mut checked = VerifiedAnswer { answer, citations: Vec::new(), warnings: Vec::new() };
-        if may_be_a_question(&turn) {
+        if knowledge != Knowledge::Open && may_be_a_question(&turn) {
             let english = "it was taken for chat, so nothing was looked up in the documents".to_owned();
             let spanish = "se tomó por conversación, así que no se consultó ningún documento".to_owned();
             let kind = WarningKind::NotFromDocuments;
             checked.warnings.push(warning(kind, turn.request.language, english, spanish));
+        } else if knowledge == Knowledge::DocumentsFirst && !turn.is_chat() {
+            checked.warnings.push(not_from_documents(turn.request.language));
+        }
+        if !checked.warnings.is_empty() {
             emit(&context, &TurnEvent::Warnings { warnings: checked.warnings.clone() });
         }
-        if turn.request.only_checked && turn.is_chat() {
+        // That nothing was found has been told.
+        if turn.request.only_checked && !unknown {
             context.token(checked.answer.clone());
         }
         return Ok(answered(&turn, format, &written, checked, unknown, false));
@@ -58,12 +65,19 @@ pub(crate) async fn verify(
     if unanswered {
         checked.warnings.retain(|warning| warning.kind != WarningKind::NothingCited);
     }
+    if knowledge != Knowledge::Documents && checked.citations.is_empty() && !unanswered {
+        // It says something else than the documents, as it may.
+        checked.warnings.clear();
+        if knowledge == Knowledge::DocumentsFirst {
+            checked.warnings.push(not_from_documents(turn.request.language));
+        }
+    }
     if draft.cut_off {
         let english = "the model reached its limit of tokens".to_owned();
         let spanish = "el modelo llegó a su límite de palabras".to_owned();
         checked.warnings.push(warning(WarningKind::CutOff, turn.request.language, english, spanish));
     }
-    let found = !checked.warnings.is_empty();
+    let found = checked.warnings.iter().any(|warning| warning.kind != WarningKind::NotFromDocuments);
     emit(&context, &TurnEvent::Citations { citations: checked.citations.clone() });
     emit(&context, &TurnEvent::Warnings { warnings: checked.warnings.clone() });
     let policy = node_context.definition.guard;
@@ -79,6 +93,12 @@ pub(crate) async fn verify(
         context.token(checked.answer.clone());
     }
     Ok(answered(&turn, format, &written, checked, unanswered, withheld))
+}
+
+fn not_from_documents(language: Language) -> Warning {
+    let english = "this is general knowledge of the model, not from the documents".to_owned();
+    let spanish = "esto es conocimiento general del modelo, no viene de los documentos".to_owned();
+    warning(WarningKind::NotFromDocuments, language, english, spanish)
 }
 
 /// Whether a router decided that this is chat, and not the person nor the words themselves.
