@@ -139,6 +139,10 @@ impl Check {
     }
 
     fn view(&mut self, at: &str, object: &Map<String, Value>, field: &Value) {
+        let is_code = |code: &str| code.len() == 3 && code.chars().all(|letter| letter.is_ascii_uppercase());
+        if object.get("x-currency").is_some_and(|currency| !currency.as_str().is_some_and(is_code)) {
+            self.problems.push(format!("{at}`x-currency` must be a code of three letters, such as EUR"));
+        }
         let Some(view) = object.get("x-view") else { return };
         let known = VIEWS.iter().find(|(name, _)| view == name);
         let names = || VIEWS.map(|(name, _)| name).join(", ");
@@ -216,6 +220,11 @@ mod tests {
         refused(
             json!({ "answer": answer, "a": { "type": "string", "x-view": "table" } }),
             "cannot be shown as",
+        );
+        let dollars = json!({ "type": "number", "x-view": "money", "x-currency": "dollars" });
+        refused(
+            json!({ "answer": answer, "a": dollars }),
+            "`a`: `x-currency` must be a code of three letters",
         );
         let optional = json!({ "type": "object", "properties": { "b": answer }, "required": [] });
         refused(json!({ "answer": answer, "a": optional }), "`a`: `required` must name `b`");
