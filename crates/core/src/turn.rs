@@ -55,7 +55,13 @@ impl TurnOptions {
 
     /// The names of what a turn can be narrowed to: lists of documents by their ids, of corpora, of document types and of
     /// languages.
-    pub const NARROWING: [&str; 4] = ["documents", "corpora", "types", "languages"];
+    const NARROWING: [&str; 4] = ["documents", "corpora", "types", "languages"];
+
+    /// Those of the fields of a request that say what a turn is narrowed to.
+    pub fn narrowing_in(fields: &Map<String, Value>) -> Self {
+        let given = Self::NARROWING.iter().filter_map(|name| fields.get_key_value(*name));
+        Self(given.map(|(name, value)| (name.clone(), value.clone())).collect())
+    }
 
     /// A scope narrowed to what these options name. It never grows.
     ///

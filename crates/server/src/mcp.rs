@@ -177,9 +177,7 @@ impl Mcp {
         self.app.assistant(assistant)?;
         let thread = ask.thread.as_deref().map_or_else(|| Ok(ThreadId::new()), crate::http::thread_id)?;
         let mut turn = Turn::new(thread, assistant, Message::user(ask.question));
-        let narrowing =
-            ask.narrowing.into_iter().filter(|(name, _)| TurnOptions::NARROWING.contains(&name.as_str()));
-        turn.options = TurnOptions::from(narrowing.collect::<Map<_, _>>()).with(ask.mode, ask.format);
+        turn.options = TurnOptions::narrowing_in(&ask.narrowing).with(ask.mode, ask.format);
         let engine = self.app.engine();
         let run = engine.submit(&caller.scope, turn).await?.run;
         let mut events = turn_events(engine, &caller.scope, run, 0).await?;

@@ -116,13 +116,14 @@ impl AnswerFormat {
         fields::for_model(&mut schema);
         let AnswerSchema { schema: mut citations, .. } = AnswerSchema::of::<Vec<CitationDraft>>();
         citations["description"] = json!("What the answer rests on.");
-        // Right after the answer, while the model has it before its eyes.
-        let fields = schema["properties"].as_object().into_iter().flatten();
-        let own = fields.clone().filter(|(name, _)| *name != ANSWER);
-        let answer = fields.clone().filter(|(name, _)| *name == ANSWER);
-        let mut all: Map<String, Value> = answer.map(|(name, field)| (name.clone(), field.clone())).collect();
-        all.insert(CITATIONS.to_owned(), citations);
-        all.extend(own.map(|(name, field)| (name.clone(), field.clone())));
+        let mut all = Map::new();
+        for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+            all.insert(name.clone(), field.clone());
+            // Right after the answer, while the model has it before its eyes.
+            if name == ANSWER {
+                all.insert(CITATIONS.to_owned(), citations.clone());
+            }
+        }
         schema["required"] = json!(all.keys().collect::<Vec<_>>());
         schema["properties"] = Value::Object(all);
         Some(AnswerSchema { name: format!("{}_answer", self.name), schema })
@@ -131,23 +132,24 @@ impl AnswerFormat {
     /// An answer in this format that has nothing but words; none for text.
     pub(crate) fn blank(&self, answer: &str) -> Option<Value> {
         let schema = self.schema()?;
-        Some(self.whole(schema, fields::blank(schema), answer, json!([])))
+        Some(whole(schema, &fields::blank(schema), answer, json!([])))
     }
 
     /// What a model wrote, with the words and the citations that were verified; none for text.
     pub(crate) fn fill(&self, written: &Value, answer: &str, citations: Value) -> Option<Value> {
         let schema = self.schema()?;
-        Some(self.whole(schema, fields::tidied(schema, written), answer, citations))
+        Some(whole(schema, &fields::tidied(schema, written), answer, citations))
     }
+}
 
-    fn whole(&self, schema: &Value, fields: Value, answer: &str, citations: Value) -> Value {
-        let version = schema["x-version"].as_str().unwrap_or(FIRST_VERSION);
-        let mut whole = json!({ VERSION: version, ANSWER: answer, CITATIONS: citations });
-        for (name, field) in fields.as_object().into_iter().flatten().filter(|(name, _)| *name != ANSWER) {
-            whole[name] = field.clone();
-        }
-        whole
+/// An answer as it is handed out: what is ibid's first, then the fields of its format.
+fn whole(schema: &Value, fields: &Value, answer: &str, citations: Value) -> Value {
+    let version = schema["x-version"].as_str().unwrap_or(FIRST_VERSION);
+    let mut whole = json!({ VERSION: version, ANSWER: answer, CITATIONS: citations });
+    for (name, field) in fields.as_object().into_iter().flatten().filter(|(name, _)| *name != ANSWER) {
+        whole[name] = field.clone();
     }
+    whole
 }
 
 #[cfg(test)]

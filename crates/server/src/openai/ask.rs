@@ -37,10 +37,7 @@ impl Asked {
         let message = said.pop().filter(|message| message.role == Role::User);
         let message = message.ok_or_else(|| Problem::invalid("the last message must be the user's"))?;
         let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
-        let narrowing = TurnOptions::NARROWING
-            .iter()
-            .filter_map(|name| Some(((*name).to_owned(), body.get(*name)?.clone())));
-        let options = TurnOptions::from(narrowing.collect::<Map<_, _>>()).with(text("mode"), text("format"));
+        let options = TurnOptions::narrowing_in(body).with(text("mode"), text("format"));
         let metadata = body.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
         Ok(Self { assistant: assistant.to_owned(), history: said, message, options, metadata })
     }
