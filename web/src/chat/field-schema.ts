@@ -73,6 +73,11 @@ export function objects(value: unknown): readonly Fields[] {
   return all.filter((one): one is Fields => typeof one === "object" && one !== null && !Array.isArray(one));
 }
 
+/** Whether its values are numbers, which stand under each other in a table. */
+export function isNumeric(schema: Schema): boolean {
+  return isOf(schema, "number") || isOf(schema, "integer");
+}
+
 function isOf(schema: Schema, type: string): boolean {
   return schema.type === type || (Array.isArray(schema.type) && schema.type.includes(type));
 }

@@ -4,7 +4,17 @@ import { useState } from "react";
 import { Icon } from "../ui/icons";
 import { useLanguage } from "../words";
 import { useConversation } from "./context";
-import { type Fields, isEmpty, labelOf, objects, type Schema, texts, titleOf, viewOf } from "./field-schema";
+import {
+  type Fields,
+  isEmpty,
+  isNumeric,
+  labelOf,
+  objects,
+  type Schema,
+  texts,
+  titleOf,
+  viewOf,
+} from "./field-schema";
 
 type FieldProps = { id: string; schema: Schema; value: unknown };
 
@@ -92,7 +102,7 @@ function Table({ schema, rows }: { schema?: Schema; rows: readonly Fields[] }) {
         <thead>
           <tr>
             {columns.map(([name, field]) => (
-              <th key={name} scope="col">
+              <th key={name} scope="col" className={isNumeric(field) ? "number" : ""}>
                 {titleOf(name, field, language)}
               </th>
             ))}
@@ -102,7 +112,7 @@ function Table({ schema, rows }: { schema?: Schema; rows: readonly Fields[] }) {
           {rows.map((row, index) => (
             <tr key={index}>
               {columns.map(([name, field]) => (
-                <td key={name} className={typeof row[name] === "number" ? "number" : ""}>
+                <td key={name} className={isNumeric(field) ? "number" : ""}>
                   <Inline schema={field} value={row[name]} />
                 </td>
               ))}
