@@ -89,6 +89,10 @@ eval-quotes data="../shared/data": fetch-test-models
 eval-routing: fetch-test-models
     cargo test --workspace --all-features --test it -- --ignored --nocapture --test-threads 1 routing::
 
+# How many turns go the right way under each `knowledge`, with a real small model: an hour; IBID_TURNS=10 for fewer
+eval-knowledge: fetch-test-models
+    cargo test --workspace --all-features --test it -- --ignored --nocapture knowledge::
+
 # Every example question of the reference assistants with a real small model: some half an hour
 eval-examples: fetch-test-models
     cargo test --workspace --all-features --test it -- --ignored --nocapture examples::

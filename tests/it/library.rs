@@ -15,8 +15,10 @@ use ibid_testkit::RealModels;
 const MODEL: &str = "use-multilingual";
 
 /// What is loaded: corpus, file of `tests/corpus`, title, type.
-const DOCUMENTS: [(&str, &str, Option<&str>, &str); 7] = [
+const DOCUMENTS: [(&str, &str, Option<&str>, &str); 8] = [
     ("trade", "hts-chapter-85-pages-71-75.pdf", Some("Chapter 85"), "hts_schedule"),
+    // Its name says nothing of what it is.
+    ("trade", "USC-T19-S1304.md", Some("Scan 0007"), "uncategorised"),
     ("fintech", "real-decreto-ley-19-2018.md", None, "pagos"),
     ("fintech", "ley-10-2010.md", None, "blanqueo"),
     ("fintech", "ley-16-2011.md", None, "credito"),

@@ -5,9 +5,11 @@
 
 mod examples;
 mod injection;
+mod knowledge;
 mod library;
 mod mcp;
 mod resuming;
+mod retrieval;
 mod routing;
 mod scenario;
 mod scenarios;

@@ -18,9 +18,13 @@ fn script() -> String {
     format!("{}/../crates/testkit/models/mcp_server.py", env!("CARGO_MANIFEST_DIR"))
 }
 
+fn server() -> McpServer {
+    toml::from_str("name = 'rates'\ntools = ['echo', 'exchange_rate']").unwrap()
+}
+
 fn here() -> McpServer {
     let python = RealModels::find().python().to_string_lossy().into_owned();
-    McpServer { name: "rates".to_owned(), command: vec![python, script()], url: None, tools: Vec::new() }
+    McpServer { command: vec![python, script()], ..server() }
 }
 
 /// A server on a port, which ends with the test.
@@ -29,6 +33,10 @@ struct Served(Child, u16);
 impl Served {
     fn start() -> Self {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        Self::start_at(port)
+    }
+
+    fn start_at(port: u16) -> Self {
         let python = RealModels::find().python();
         let mut command = Command::new(python);
         command.arg(script()).arg(port.to_string());
@@ -74,7 +82,10 @@ async fn tools_of_a_command_are_used() {
     assert_eq!(some.len(), 1);
     let told = |error: Result<Vec<Arc<dyn Tool>>, String>| error.err().unwrap();
     let missing = told(connect(&McpServer { tools: vec!["ekho".to_owned()], ..here() }).await);
-    assert!(missing.contains("it has no tool `ekho`; it has exchange_rate, echo"), "{missing}");
+    assert!(
+        missing.contains("it has no tool `ekho`; it has exchange_rate, echo, variable, header, end"),
+        "{missing}"
+    );
     let nothing = told(connect(&McpServer { command: vec!["no-such-program".to_owned()], ..here() }).await);
     assert!(nothing.contains("`no-such-program` does not start"), "{nothing}");
 }
@@ -121,4 +132,53 @@ async fn an_answer_cites_what_a_tool_of_a_server_gave_back() {
     );
     assert!(fields["warnings"].to_string().contains("43.80 is in no source"), "{fields:?}");
     engine.close().await;
+}
+
+async fn said(tools: &[Arc<dyn Tool>], tool: &str, arguments: serde_json::Value) -> Result<String, String> {
+    let tool = tools.iter().find(|one| one.spec().name == format!("rates_{tool}")).unwrap();
+    match tool.call(&scope(), arguments).await {
+        Ok(ToolOutput::Said { text, .. }) => Ok(text),
+        Ok(other) => panic!("{other:?}"),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_sees_only_the_variables_that_it_was_given_and_is_started_again() {
+    let env = [("RATES_FOR".to_owned(), "Uruguay".to_owned())].into();
+    let pass_env = vec!["CARGO_PKG_NAME".to_owned()];
+    let tools = connect(&McpServer { env, pass_env, tools: Vec::new(), ..here() }).await.unwrap();
+    let variable = async |name: &str| said(&tools, "variable", json!({ "name": name })).await.unwrap();
+    assert_eq!(variable("RATES_FOR").await, "Uruguay");
+    let passed = std::env::var("CARGO_PKG_NAME").unwrap_or_else(|_| "not set".to_owned());
+    assert_eq!(variable("CARGO_PKG_NAME").await, passed);
+    assert_eq!(variable("CARGO_MANIFEST_DIR").await, "not set");
+    assert!(said(&tools, "end", json!({})).await.unwrap_err().starts_with("rates failed"));
+    assert_eq!(said(&tools, "echo", json!({ "text": "back" })).await.unwrap(), "back");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_is_sent_headers_and_found_again_when_it_comes_back() {
+    let served = tokio::task::spawn_blocking(Served::start).await.unwrap();
+    let port = served.1;
+    let url = Some(format!("http://127.0.0.1:{port}/mcp"));
+    let headers = [("x-desk".to_owned(), "trade".to_owned())].into();
+    // Any variable that is set stands for one that holds a token.
+    let token_env = Some("HOME".to_owned());
+    let server = McpServer { url, headers, token_env, command: Vec::new(), tools: Vec::new(), ..here() };
+    let tools = connect(&server).await.unwrap();
+    let header = async |name: &str| said(&tools, "header", json!({ "name": name })).await.unwrap();
+    assert_eq!(header("x-desk").await, "trade");
+    assert_eq!(header("authorization").await, format!("Bearer {}", std::env::var("HOME").unwrap()));
+    drop(served);
+    assert!(said(&tools, "echo", json!({ "text": "lost" })).await.is_err());
+    let _again = tokio::task::spawn_blocking(move || Served::start_at(port)).await.unwrap();
+    let mut back = said(&tools, "echo", json!({ "text": "back" })).await;
+    if back.is_err() {
+        // The first call may be the one that finds the connection gone.
+        back = said(&tools, "echo", json!({ "text": "back" })).await;
+    }
+    assert_eq!(back.unwrap(), "back");
+    let missing = McpServer { token_env: Some("IBID_NO_SUCH_TOKEN".to_owned()), ..server };
+    assert!(connect(&missing).await.err().unwrap().contains("IBID_NO_SUCH_TOKEN"));
 }

@@ -18,8 +18,10 @@ fn script(seen: &Seen) -> Reply {
     let shown = seen.body["messages"].to_string();
     let has_results = shown.contains("\"role\":\"tool\"");
     if shown.contains("Plan how to answer") {
-        let step =
-            json!({ "number": 1, "action": "search_documents", "description": "search", "inputs": "lamps" });
+        let inputs = json!([{ "name": "query", "value": "lamps" }]);
+        let step = json!({
+            "number": 1, "action": "search_documents", "reasoning": "", "description": "search", "inputs": inputs,
+        });
         Reply::text(&json!({ "steps": [step] }).to_string())
     } else if shown.contains("Gather what is needed") && !has_results {
         Reply::calls(&[("search_documents", json!({ "query": "LED lamps 8539.52" }))])

@@ -18,8 +18,8 @@ use serde_json::{Map, Value};
 use crate::library::{embedder, load, open, reader};
 use crate::stage::{Stage, scope};
 
-/// So many questions are measured by distance, and so many are decided by the model.
-const BY_DISTANCE: usize = 400;
+/// So many questions are measured by relevance, and so many are decided by the model.
+const BY_RELEVANCE: usize = 400;
 const BY_MODEL: usize = 40;
 const FOLLOW_UPS: usize = 30;
 
@@ -52,7 +52,9 @@ async fn questions_find_their_way() {
         text.push_str(&format!("\n## {}\n\n{}.\n", topic.replace('_', " "), some(questions, 12).join(". ")));
     }
     load(&ingestion, "policies", "topics.md", Some("Topics"), "general", text.as_bytes()).await;
-    let index: Arc<dyn Index> = Arc::new(Search::new(store, embedder));
+    let search = Search::new(store, embedder);
+    println!("| calibrated | {:?} |", search.calibrate().await.unwrap());
+    let index: Arc<dyn Index> = Arc::new(search);
 
     let (inside, outside) = (pairs("test"), pairs("oos_test"));
     // The first two tiers, on everything.
@@ -68,22 +70,22 @@ async fn questions_find_their_way() {
     );
     assert!(each < Duration::from_millis(1), "the first two tiers take {each:?}");
 
-    // How far they are.
+    // How well the nearest passage fits them.
     let (mut near, mut far, mut took) = (Vec::new(), Vec::new(), Duration::ZERO);
-    for (questions, distances) in [(&inside, &mut near), (&outside, &mut far)] {
-        for (question, _) in some(questions, BY_DISTANCE) {
+    for (questions, found) in [(&inside, &mut near), (&outside, &mut far)] {
+        for (question, _) in some(questions, BY_RELEVANCE) {
             let began = Instant::now();
-            distances.push(index.distance(&scope(), &question).await.unwrap().unwrap());
+            found.push(index.relevance(&scope(), &question).await.unwrap().unwrap());
             took += began.elapsed();
         }
     }
     let each = took.as_secs_f64() * 1000.0 / (near.len() + far.len()) as f64;
-    for limit in [0.5, 0.6, 0.7, 0.8] {
-        let share = |distances: &[f32]| {
-            distances.iter().filter(|far| **far <= limit).count() as f64 / distances.len() as f64
+    for limit in [0.0, 0.25, 0.5, 0.75] {
+        let share = |found: &[f32]| {
+            found.iter().filter(|relevance| **relevance > limit).count() as f64 / found.len() as f64
         };
         println!(
-            "| distance <= {limit} | in scope {:.3} | out of scope {:.3} | {each:.1} ms each |",
+            "| relevance > {limit} | in scope {:.3} | out of scope {:.3} | {each:.1} ms each |",
             share(&near),
             share(&far)
         );

@@ -22,6 +22,8 @@ struct Scenario {
     guard: Option<String>,
     /// What it may answer from.
     knowledge: Option<String>,
+    /// How many passages it searches for.
+    top: Option<usize>,
     turns: Vec<TurnOf>,
 }
 
@@ -110,6 +112,8 @@ async fn play(scenario: Scenario, index: Arc<dyn Index>) -> Vec<String> {
     if let Some(knowledge) = &scenario.knowledge {
         stage.assistant.definition.knowledge = serde_json::from_value(knowledge.as_str().into()).unwrap();
     }
+    let retrieval = &mut stage.assistant.definition.retrieval;
+    retrieval.top = scenario.top.unwrap_or(retrieval.top);
     let folder = tempfile::tempdir().unwrap();
     let engine = stage.engine(&folder.path().join("engine.db")).await;
     let thread = ThreadId::new();
@@ -179,7 +183,7 @@ fn numbered(says: &str, shown: &str) -> String {
         let sources = shown.split("<source number=\"").skip(1);
         let found =
             sources.filter(|source| source.split("</source>").next().unwrap_or_default().contains(wanted));
-        let number = found.filter_map(|source| source.split('"').next()).next().unwrap_or("0").to_owned();
+        let number = found.filter_map(|source| source.split('"').next()).next().unwrap_or("99").to_owned();
         text.replace_range(start..=end, &number);
     }
     text

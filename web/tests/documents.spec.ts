@@ -1,7 +1,7 @@
 // Documents: upload, progress, pages, filters, replacement, deletion.
 
 import { readFileSync } from "node:fs";
-import { accessible, answered, expect, say, test } from "./fixture";
+import { accessible, answered, expect, say, test, upload } from "./fixture";
 import { CHAPTER, hasChapter, SAMPLE } from "./stage";
 
 test("a PDF that is dropped is loaded page by page, and its ledger stands beside its pages", async ({ page }) => {
@@ -17,6 +17,8 @@ test("a PDF that is dropped is loaded page by page, and its ledger stands beside
   await view.dispatchEvent("dragover", { dataTransfer: transfer });
   await expect(page.getByText("Drop to upload")).toBeVisible();
   await view.dispatchEvent("drop", { dataTransfer: transfer });
+  await accessible(page);
+  await page.getByRole("button", { name: "Upload", exact: true }).click();
   const loads = page.getByRole("region", { name: "Uploads" });
   await expect(loads.getByText("ready")).toBeVisible({ timeout: 30_000 });
   await accessible(page);
@@ -33,11 +35,8 @@ test("a PDF that is dropped is loaded page by page, and its ledger stands beside
 test("progress is shown page by page, and a load can be cancelled", async ({ page }) => {
   test.skip(!hasChapter, "it needs a document that takes a while");
   await page.goto("/#/documents");
-  await page.getByTestId("files").setInputFiles({
-    name: "long.pdf",
-    mimeType: "application/pdf",
-    buffer: Buffer.concat([readFileSync(CHAPTER), Buffer.from("\n%another version\n")]),
-  });
+  const buffer = Buffer.concat([readFileSync(CHAPTER), Buffer.from("\n%another version\n")]);
+  await upload(page, [{ name: "long.pdf", mimeType: "application/pdf", buffer }]);
   const loads = page.getByRole("region", { name: "Uploads" });
   await expect(loads.getByText(/Page \d+ of 88/)).toBeVisible({ timeout: 30_000 });
   await expect(loads.getByRole("progressbar", { name: "long.pdf" })).toBeVisible();
@@ -53,12 +52,10 @@ test("documents are filtered, replaced and deleted", async ({ page }) => {
   const write = (name: string, text: string) => ({ name, mimeType: "text/markdown", buffer: Buffer.from(text) });
   const long = "The warehouse opens at seven and closes at nine. ".repeat(8);
   await page.goto("/#/documents");
-  await page
-    .getByTestId("files")
-    .setInputFiles([
-      write("opening-hours.md", `# Opening hours\n\n${long}`),
-      write("holidays.md", `# Holidays\n\n${long.replaceAll("warehouse", "office")}`),
-    ]);
+  await upload(page, [
+    write("opening-hours.md", `# Opening hours\n\n${long}`),
+    write("holidays.md", `# Holidays\n\n${long.replaceAll("warehouse", "office")}`),
+  ]);
   const loads = page.getByRole("region", { name: "Uploads" });
   await expect(loads.getByText("ready")).toHaveCount(2, { timeout: 30_000 });
   await page.getByRole("searchbox", { name: "Search by title or file name" }).fill("opening");

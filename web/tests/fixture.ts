@@ -60,6 +60,15 @@ export async function say(page: Page, question: string) {
   await page.keyboard.press("Enter");
 }
 
+type File = { readonly name: string; readonly mimeType: string; readonly buffer: Buffer };
+
+/** Uploads files from the page of documents, into the corpus that is chosen there unless said otherwise. */
+export async function upload(page: Page, files: readonly File[], corpus?: string) {
+  await page.getByTestId("files").setInputFiles([...files]);
+  if (corpus) await page.getByRole("dialog").getByRole("combobox", { name: "Corpus" }).selectOption(corpus);
+  await page.getByRole("button", { name: "Upload", exact: true }).click();
+}
+
 /** Waits until the last answer is there, checked and kept. */
 export async function answered(page: Page) {
   await expect(page.getByRole("button", { name: "Regenerate" }).last()).toBeVisible();

@@ -63,8 +63,14 @@ const INCIDENT = {
 
 const PLAN = {
   steps: [
-    { number: 1, action: "search_documents", description: "Find the heading", inputs: "LED lamps" },
-    { number: 2, action: "lookup_hts_code", description: "Find the code", inputs: "LED lamps" },
+    { number: 1, action: "search_documents", reasoning: "", description: "Find the heading", inputs: [] },
+    {
+      number: 2,
+      action: "lookup_hts_code",
+      reasoning: "A rate belongs to a code.",
+      description: "Find the code",
+      inputs: [],
+    },
   ],
 };
 

@@ -1,7 +1,7 @@
 // Problems: navigation during work, a server that was updated or refuses, and more files than are loaded in parallel.
 
 import { readFileSync } from "node:fs";
-import { answered, ask, expect, say, test } from "./fixture";
+import { answered, ask, expect, say, test, upload } from "./fixture";
 import { CHAPTER, hasChapter } from "./stage";
 
 test("what is being written is there again after looking elsewhere", async ({ page }) => {
@@ -91,7 +91,7 @@ test("files that wait for their turn outlive a crash, and can be cancelled", asy
     buffer: Buffer.concat([readFileSync(CHAPTER), Buffer.from(`\n%version ${name}\n`)]),
   }));
   await page.goto("/#/documents");
-  await page.getByTestId("files").setInputFiles(files);
+  await upload(page, files);
   const loads = page.getByRole("region", { name: "Uploads" });
   await expect(loads.getByText("uploading")).toHaveCount(0);
   await stage.kill();
@@ -108,9 +108,7 @@ test("what could not be sent is sent again", async ({ page }) => {
   );
   await page.goto("/#/documents");
   const text = "The depot opens at six and closes at ten. ".repeat(8);
-  await page
-    .getByTestId("files")
-    .setInputFiles([{ name: "depot.md", mimeType: "text/markdown", buffer: Buffer.from(`# Depot\n\n${text}`) }]);
+  await upload(page, [{ name: "depot.md", mimeType: "text/markdown", buffer: Buffer.from(`# Depot\n\n${text}`) }]);
   const loads = page.getByRole("region", { name: "Uploads" });
   await expect(loads.getByText("The server cannot be reached. Is it running?")).toBeVisible();
   await page.unroute("**/documents");
@@ -122,14 +120,13 @@ test("a file that cannot be read, or is there already, is not called ready", asy
   await page.goto("/#/documents");
   const text = `# Ferry\n\n${"The ferry leaves at five and comes back at eight. ".repeat(8)}`;
   const write = (name: string, text: string) => ({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
-  const files = page.getByTestId("files");
-  await files.setInputFiles([write("broken.pdf", "%PDF-1.7\nnothing that follows is one")]);
+  await upload(page, [write("broken.pdf", "%PDF-1.7\nnothing that follows is one")]);
   const line = (name: string) => page.getByRole("region", { name: "Uploads" }).locator("li", { hasText: name });
   await expect(line("broken.pdf").getByText("failed", { exact: true })).toBeVisible();
   await expect(line("broken.pdf").getByRole("alert")).not.toBeEmpty();
-  await files.setInputFiles([write("ferry.md", text)]);
+  await upload(page, [write("ferry.md", text)]);
   await expect(line("ferry.md").getByText("ready")).toBeVisible();
-  await files.setInputFiles([write("ferry.md", text), write("ferry-again.md", text)]);
+  await upload(page, [write("ferry.md", text), write("ferry-again.md", text)]);
   await expect(line("ferry.md").getByText("unchanged")).toBeVisible();
   await expect(line("ferry-again.md").getByText("duplicate of another document")).toBeVisible();
 });

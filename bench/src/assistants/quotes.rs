@@ -132,8 +132,9 @@ async fn flagged(search: &Search, sample: &Sample, page: u32, quote: &str) -> an
     let source = Source { number: 1, origin: Origin::Passage(Box::new(sample.passage.clone())) };
     let cited = vec![CitationDraft { source: 1, page: Some(page), quote: quote.to_owned() }];
     let answer = "So it is [1].".to_owned();
-    let written = ParsedAnswer { claims: answer.clone(), answer, cited, fields: json!({}) };
-    let checked = check(search, &scope(), &[source], &written, "", Language::English).await?;
+    let written =
+        ParsedAnswer { claims: answer.clone(), answer, cited, fields: json!({}), unanswered: false };
+    let checked = check(search, &scope(), &[source], &written, "", Language::english()).await?;
     let found = checked.citations.iter().any(|citation| citation.found == QuoteMatch::NotFound);
     let told = checked.warnings.iter().any(|warning| warning.kind != WarningKind::NothingCited);
     Ok(found || told)

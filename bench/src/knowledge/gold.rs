@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use ibid_core::evidence::Question;
+use ibid_core::evidence::{Index, Passage, Question};
 use ibid_knowledge::{Ingestion, Search, SearchMode, Store};
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ pub(super) async fn measure(data: &Path) -> anyhow::Result<()> {
         let (mut at_1, mut at_5) = (0, 0);
         for line in &asked {
             let found = search.hits(&scope(), &Question::new(text(line, "question"))).await?;
-            let right = |passage: &ibid_core::evidence::Passage| {
+            let right = |passage: &Passage| {
                 let row =
                     |row: &str| row.starts_with(text(line, "hts")) && row.contains(text(line, "answer"));
                 passage.source == text(line, "source")
@@ -57,6 +57,36 @@ pub(super) async fn measure(data: &Path) -> anyhow::Result<()> {
             "| HTS gold, page and row | {model} | {label} | first {:.3} | first five {:.3} | of {} questions | |",
             share(at_1),
             share(at_5),
+            asked.len()
+        );
+    }
+    neighbours(&Search::new(store, embedder), &asked).await
+}
+
+/// Whether what a model is shown holds the row, without the chunks beside the hits, and with them also over the ends of
+/// pages; and how much it is shown.
+async fn neighbours(search: &Search, asked: &[&Value]) -> anyhow::Result<()> {
+    for beside in [0, 1] {
+        let (mut found, mut passages, mut letters, mut over_pages) = (0, 0, 0, 0);
+        for line in asked {
+            let mut question = Question::new(text(line, "question"));
+            question.neighbours = beside;
+            let evidence = search.retrieve(&scope(), &question).await?.passages;
+            let right = |passage: &Passage| {
+                u64::from(passage.page) == line["page"].as_u64().unwrap_or_default()
+                    && passage.text.lines().any(|row| row.starts_with(text(line, "hts")))
+            };
+            found += usize::from(evidence.iter().any(right));
+            passages += evidence.len();
+            letters += evidence.iter().map(|passage| passage.text.len()).sum::<usize>();
+            over_pages += usize::from(evidence.len() > question.top);
+        }
+        let each = |sum: usize| sum as f64 / asked.len() as f64;
+        println!(
+            "| HTS gold, {beside} neighbours | row shown {:.3} | {:.1} passages | {:.0} letters | more passages than hits in {over_pages} of {} |",
+            each(found),
+            each(passages),
+            each(letters),
             asked.len()
         );
     }

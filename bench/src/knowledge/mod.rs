@@ -1,8 +1,10 @@
 //! Measures the knowledge crate: how well it finds, how fast it loads, and what it costs as data grows.
 
+mod e5;
 mod evaluate;
 mod gold;
 mod growth;
+mod phrasings;
 mod potion;
 mod scale;
 mod sets;

@@ -8,11 +8,13 @@ use ibid_core::answer::{Citation, Warning};
 use ibid_core::model::Usage;
 use ibid_core::{AnswerMetadata, Message, Scope, ThreadId, TurnEvent};
 use ibid_engine::{Engine, Turn, turn_events};
+use tokio::task::AbortHandle;
 
 use crate::assistants::AssistantRegistry;
 use crate::documents::DocumentService;
 use crate::error::Error;
 use crate::health::{HealthCheck, ServerInfo};
+use crate::live::LiveAssistants;
 use crate::models::ModelCatalog;
 use crate::settings::Settings;
 
@@ -22,8 +24,10 @@ pub struct App(Arc<Inner>);
 
 pub(crate) struct Inner {
     pub(crate) settings: Arc<Settings>,
-    pub(crate) models: ModelCatalog,
-    pub(crate) assistants: AssistantRegistry,
+    pub(crate) models: Arc<ModelCatalog>,
+    pub(crate) assistants: LiveAssistants,
+    /// Looks after the folders of the assistants.
+    pub(crate) watch: Option<AbortHandle>,
     pub(crate) engine: Option<Arc<dyn Engine>>,
     pub(crate) documents: Option<DocumentService>,
     pub(crate) checks: Vec<HealthCheck>,
@@ -60,6 +64,12 @@ impl TurnAnswer {
     }
 }
 
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.watch.iter().for_each(AbortHandle::abort);
+    }
+}
+
 impl App {
     pub(crate) fn new(inner: Inner) -> Self {
         Self(Arc::new(inner))
@@ -75,9 +85,9 @@ impl App {
         &self.0.models
     }
 
-    /// Who can answer.
-    pub fn assistants(&self) -> &AssistantRegistry {
-        &self.0.assistants
+    /// Who can answer now.
+    pub fn assistants(&self) -> Arc<AssistantRegistry> {
+        self.0.assistants.get()
     }
 
     /// Runs turns.
@@ -146,6 +156,7 @@ impl App {
     /// Lets turns and loads come to the end of the step that they are at, for at most so long, and closes everything. What
     /// has not ended goes on when the application is opened again.
     pub async fn shutdown(&self, timeout: Duration) {
+        self.0.watch.iter().for_each(AbortHandle::abort);
         let turns = async {
             if let Some(engine) = &self.0.engine {
                 engine.shutdown(timeout).await;

@@ -12,7 +12,7 @@ use ibid_assistants::{
 use ibid_core::evidence::Index;
 use ibid_core::model::ChatModel;
 use ibid_core::tool::Tool;
-use ibid_engine::{GraphEntry, TurnGraph};
+use ibid_engine::GraphEntry;
 use ibid_graph::Topology;
 
 use crate::error::{DoingExt, Error};
@@ -63,7 +63,7 @@ pub fn known_assistants(settings: &Settings, extra_tools: &[String]) -> Result<V
 }
 
 /// The folders of assistants in a folder.
-fn folders(root: &Path) -> Result<Vec<PathBuf>, Error> {
+pub(crate) fn folders(root: &Path) -> Result<Vec<PathBuf>, Error> {
     if !root.is_dir() {
         return Ok(Vec::new());
     }
@@ -74,6 +74,7 @@ fn folders(root: &Path) -> Result<Vec<PathBuf>, Error> {
 }
 
 /// An assistant that can answer.
+#[derive(Clone)]
 pub struct AssistantInfo {
     /// What it is.
     pub definition: Definition,
@@ -83,22 +84,27 @@ pub struct AssistantInfo {
     pub topology: Topology,
     /// Its own tools. Those of other servers are for the assistant alone.
     pub tools: Vec<Arc<dyn Tool>>,
+    /// What is wrong with its folder since it was changed; until that is mended, it answers as before.
+    pub problem: Option<String>,
 }
 
 /// Who can answer, and who cannot.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct AssistantRegistry {
-    ready: BTreeMap<String, AssistantInfo>,
-    left_out: Vec<(String, Error)>,
+    ready: BTreeMap<String, Arc<AssistantInfo>>,
+    left_out: BTreeMap<String, String>,
 }
 
 /// What assistants are made with.
-pub(crate) struct AssistantParts<'a> {
-    pub(crate) settings: &'a Settings,
-    pub(crate) models: &'a ModelCatalog,
+#[derive(Clone)]
+pub(crate) struct AssistantParts {
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) models: Arc<ModelCatalog>,
     pub(crate) index: Arc<dyn Index>,
     /// The tools that were registered.
-    pub(crate) tools: &'a [Arc<dyn Tool>],
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// The only assistant whose servers are started, if not all are.
+    pub(crate) only: Option<String>,
 }
 
 impl AssistantRegistry {
@@ -126,12 +132,12 @@ impl AssistantRegistry {
     }
 
     /// Those that can answer, by name.
-    pub fn ready(&self) -> &BTreeMap<String, AssistantInfo> {
+    pub fn ready(&self) -> &BTreeMap<String, Arc<AssistantInfo>> {
         &self.ready
     }
 
     /// Those that cannot answer, and why.
-    pub fn left_out(&self) -> &[(String, Error)] {
+    pub fn left_out(&self) -> &BTreeMap<String, String> {
         &self.left_out
     }
 
@@ -139,12 +145,12 @@ impl AssistantRegistry {
     ///
     /// # Errors
     /// Names those that there are, or says why this one cannot answer.
-    pub fn get(&self, name: &str) -> Result<&AssistantInfo, Error> {
+    pub fn get(&self, name: &str) -> Result<Arc<AssistantInfo>, Error> {
         if let Some(info) = self.ready.get(name) {
-            return Ok(info);
+            return Ok(info.clone());
         }
-        if let Some((_, error)) = self.left_out.iter().find(|(other, _)| other == name) {
-            return Err(Error::Missing(error.chain()));
+        if let Some(reason) = self.left_out.get(name) {
+            return Err(Error::Missing(reason.clone()));
         }
         let names: Vec<&str> = self.ready.keys().map(String::as_str).collect();
         Err(Error::Unknown(format!("there is no assistant `{name}`; there are {}", names.join(", "))))
@@ -152,68 +158,81 @@ impl AssistantRegistry {
 
     /// Who cannot answer, and why: a sentence for each reason.
     pub fn obstacles(&self) -> Vec<String> {
-        let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
-        for (name, error) in &self.left_out {
-            let reason = error.chain();
-            match reasons.iter_mut().find(|(known, _)| *known == reason) {
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+        for (name, reason) in &self.left_out {
+            match reasons.iter_mut().find(|(known, _)| known == reason) {
                 Some((_, names)) => names.push(name),
                 None => reasons.push((reason, vec![name])),
             }
         }
         let sentence =
-            |(reason, names): (String, Vec<&str>)| format!("{} cannot answer: {reason}", names.join(", "));
-        reasons.into_iter().map(sentence).collect()
+            |(reason, names): (&str, Vec<&str>)| format!("{} cannot answer: {reason}", names.join(", "));
+        let changed = self.ready.iter().filter_map(|(name, info)| {
+            let problem = info.problem.as_ref()?;
+            Some(format!("{name} answers as before its folder was changed: {problem}"))
+        });
+        reasons.into_iter().map(sentence).chain(changed).collect()
     }
 
     /// Adds a graph that a program brings.
     pub(crate) fn add(&mut self, name: &str, entry: &GraphEntry, definition: Definition) {
         let formats = vec![AnswerFormat::text()];
-        let info =
-            AssistantInfo { definition, formats, topology: entry.topology().clone(), tools: Vec::new() };
-        self.ready.insert(name.to_owned(), info);
+        let topology = entry.topology().clone();
+        let info = AssistantInfo { definition, formats, topology, tools: Vec::new(), problem: None };
+        self.ready.insert(name.to_owned(), Arc::new(info));
     }
 
-    /// Makes every assistant of the settings; the graphs are for the engine. Servers whose tools an assistant uses are
-    /// started if `starts` says so.
-    pub(crate) async fn make(
-        &mut self,
-        parts: &AssistantParts<'_>,
-        starts: &(dyn Fn(&str) -> bool + Send + Sync),
-    ) -> Result<Vec<(String, GraphEntry)>, Error> {
-        let extra: Vec<String> = parts.tools.iter().map(|tool| tool.spec().name.clone()).collect();
-        let mut graphs = Vec::new();
-        for known in known_assistants(parts.settings, &extra)? {
-            match make_one(parts, known.assistant, starts).await {
-                Ok((info, graph, history)) => {
-                    graphs.push((known.name.clone(), GraphEntry::turn(graph).with_history(history)));
-                    self.ready.insert(known.name, info);
-                }
-                Err(error) => self.left_out.push((known.name, error)),
+    /// Takes in an assistant as it was made, in the place of the one that had its name. One that cannot be made any more
+    /// answers as before.
+    pub(crate) fn take(&mut self, name: &str, made: Result<AssistantInfo, String>) {
+        match (made, self.ready.get_mut(name)) {
+            (Ok(info), _) => {
+                self.left_out.remove(name);
+                self.ready.insert(name.to_owned(), Arc::new(info));
+            }
+            (Err(problem), Some(before)) => Arc::make_mut(before).problem = Some(problem),
+            (Err(problem), None) => {
+                self.left_out.insert(name.to_owned(), problem);
             }
         }
-        Ok(graphs)
+    }
+
+    /// Forgets an assistant that is no more.
+    pub(crate) fn forget(&mut self, name: &str) {
+        self.ready.remove(name);
+        self.left_out.remove(name);
     }
 }
 
-async fn make_one(
-    parts: &AssistantParts<'_>,
-    assistant: Result<Assistant, InvalidAssistant>,
-    starts: &(dyn Fn(&str) -> bool + Send + Sync),
-) -> Result<(AssistantInfo, TurnGraph, usize), Error> {
-    let assistant = assistant?;
-    let (definition, formats) = (assistant.definition.clone(), assistant.formats.clone());
-    if !starts(&assistant.name) && !definition.mcp.is_empty() {
-        return Err(Error::Missing("its servers are not started for another assistant".to_owned()));
+impl AssistantParts {
+    /// Makes an assistant, and its graph for the engine.
+    pub(crate) async fn make(
+        &self,
+        assistant: Result<Assistant, InvalidAssistant>,
+    ) -> Result<(AssistantInfo, GraphEntry), Error> {
+        let assistant = assistant?;
+        let (definition, formats) = (assistant.definition.clone(), assistant.formats.clone());
+        let starts = self.only.as_ref().is_none_or(|only| *only == assistant.name);
+        if !starts && !definition.mcp.is_empty() {
+            return Err(Error::Missing("its servers are not started for another assistant".to_owned()));
+        }
+        let ports = ports(self, &definition).await?;
+        let own = |tool: &&Arc<dyn Tool>| definition.tools.contains(&tool.spec().name);
+        let tools = ports.tools.iter().filter(own).cloned().collect();
+        let graph = assistant_graph(assistant, ports)?;
+        let (history, topology) = (definition.limits.history_messages, graph.topology().clone());
+        let info = AssistantInfo { definition, formats, topology, tools, problem: None };
+        Ok((info, GraphEntry::turn(graph).with_history(history)))
     }
-    let ports = ports(parts, &definition).await?;
-    let own = |tool: &&Arc<dyn Tool>| definition.tools.contains(&tool.spec().name);
-    let tools = ports.tools.iter().filter(own).cloned().collect();
-    let graph = assistant_graph(assistant, ports)?;
-    let (history, topology) = (definition.limits.history_messages, graph.topology().clone());
-    Ok((AssistantInfo { definition, formats, topology, tools }, graph, history))
+
+    /// All assistants by name, as they are defined now.
+    pub(crate) fn known(&self) -> Result<Vec<KnownAssistant>, Error> {
+        let extra: Vec<String> = self.tools.iter().map(|tool| tool.spec().name.clone()).collect();
+        known_assistants(&self.settings, &extra)
+    }
 }
 
-async fn ports(parts: &AssistantParts<'_>, definition: &Definition) -> Result<Ports, Error> {
+async fn ports(parts: &AssistantParts, definition: &Definition) -> Result<Ports, Error> {
     let Models { answer, small } = &definition.models;
     let answer: Arc<dyn ChatModel> = Arc::new(parts.models.chat_of("answer", answer.as_deref()).await?);
     let configured = parts.settings.models.contains_key("small").then_some("small");

@@ -14,6 +14,7 @@ use crate::assistants::{AssistantParts, AssistantRegistry, own_definition};
 use crate::documents::{DocumentService, GRAPH};
 use crate::error::{DoingExt, Error};
 use crate::health::{Checked, CheckedDocuments, ServerInfo};
+use crate::live::{LiveAssistants, Watch, make_all};
 use crate::models::ModelCatalog;
 use crate::rehearsal;
 use crate::settings::Settings;
@@ -107,31 +108,40 @@ impl AppBuilder {
     /// Fails when a part cannot be opened; says what helps. An assistant that cannot answer is left out and is no error.
     pub async fn open(self) -> Result<App, Error> {
         let Self { settings, graphs, tools, documents, loads, only, turns, caller } = self;
-        let models = ModelCatalog::new(settings.clone())?;
+        let models = Arc::new(ModelCatalog::new(settings.clone())?);
         let knowledge =
             if documents { Some(Knowledge::open(&settings, &models, &caller).await?) } else { None };
-        let mut assistants = AssistantRegistry::default();
-        let mut entries = Vec::new();
-        let rehearsal = rehearsal::graph_entry()?;
-        assistants.add(rehearsal::NAME, &rehearsal, own_definition("Rehearsal", rehearsal::DESCRIPTION));
-        entries.push((rehearsal::NAME.to_owned(), rehearsal));
-        if let Some(knowledge) = knowledge.as_ref().filter(|_| turns) {
-            let index: Arc<dyn Index> = knowledge.search.clone();
-            let parts = AssistantParts { settings: &settings, models: &models, index, tools: &tools };
-            let starts = |name: &str| only.as_deref().is_none_or(|only| only == name);
-            entries.extend(assistants.make(&parts, &starts).await?);
-        }
-        for (name, entry, definition) in graphs {
-            assistants.add(&name, &entry, definition);
+        let assistants = LiveAssistants::default();
+        let rehearsal = (
+            rehearsal::NAME.to_owned(),
+            rehearsal::graph_entry()?,
+            own_definition("Rehearsal", rehearsal::DESCRIPTION),
+        );
+        let parts = knowledge.as_ref().filter(|_| turns).map(|knowledge| AssistantParts {
+            settings: settings.clone(),
+            models: models.clone(),
+            index: knowledge.search.clone(),
+            tools,
+            only,
+        });
+        let mut entries = match &parts {
+            Some(parts) => make_all(&assistants, parts).await?,
+            None => Vec::new(),
+        };
+        let mut own = Vec::new();
+        for (name, entry, definition) in std::iter::once(rehearsal).chain(graphs) {
+            assistants.change(|registry| registry.add(&name, &entry, definition));
+            own.push(name.clone());
             entries.push((name, entry));
         }
-        let engine = if turns { Some(open_turns(&settings, entries).await?) } else { None };
+        let graphs: Graphs = entries.into_iter().collect();
+        let engine = if turns { Some(open_turns(&settings, graphs.clone()).await?) } else { None };
         if let Some(engine) = &engine {
             let spending: Arc<dyn Spending> = engine.clone();
             models.keep_spending(spending);
         }
         let documents = match knowledge.as_ref().filter(|_| loads) {
-            Some(knowledge) => Some(open_documents(&settings, knowledge, &assistants).await?),
+            Some(knowledge) => Some(open_documents(&settings, knowledge, &assistants.get()).await?),
             None => None,
         };
         let checks = match &engine {
@@ -154,15 +164,15 @@ impl AppBuilder {
         };
         let info = ServerInfo::of(&settings, &models);
         let scope = Scope::of(Tenant::local());
-        Ok(App::new(Inner { settings, models, assistants, engine, documents, checks, info, scope }))
+        let watch = parts.map(|parts| {
+            let watch = Watch::new(assistants.clone(), parts, graphs, documents.clone(), own);
+            tokio::spawn(watch.run()).abort_handle()
+        });
+        Ok(App::new(Inner { settings, models, assistants, watch, engine, documents, checks, info, scope }))
     }
 }
 
-async fn open_turns(
-    settings: &Settings,
-    entries: Vec<(String, GraphEntry)>,
-) -> Result<Arc<dyn Engine>, Error> {
-    let graphs: Graphs = entries.into_iter().collect();
+async fn open_turns(settings: &Settings, graphs: Graphs) -> Result<Arc<dyn Engine>, Error> {
     let engine = LocalEngine::open(&settings.engine_file(), graphs, settings.engine_settings()).await;
     Ok(Arc::new(engine.doing(|| "the conversation cannot be kept, so nothing was asked".to_owned())?))
 }

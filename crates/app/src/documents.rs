@@ -2,10 +2,10 @@
 //! keeps the store in order. The server, the terminal, tests and benchmarks use it.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
-use ibid_assistants::definition::Definition;
+use ibid_assistants::definition::{Chunks, Definition};
 use ibid_core::evidence::{DocumentId, Index};
 use ibid_core::load::{LoadOutcome, LoadSummary};
 use ibid_core::{Corpus, Label, RunId, Scope};
@@ -36,7 +36,7 @@ struct Inner {
     engine: Arc<dyn Engine>,
     settings: IngestSettings,
     /// The assistants, which know the types of their files.
-    definitions: Vec<Definition>,
+    definitions: RwLock<Vec<Definition>>,
     /// How many loads are under way, and how many have ended.
     under_way: AtomicUsize,
     ended: AtomicUsize,
@@ -120,7 +120,13 @@ impl DocumentService {
         definitions: Vec<Definition>,
     ) -> Self {
         let (under_way, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let definitions = RwLock::new(definitions);
         Self(Arc::new(Inner { store, index, ingestion, engine, settings, definitions, under_way, ended }))
+    }
+
+    /// Learns what assistants say of their documents now.
+    pub(crate) fn know(&self, definitions: Vec<Definition>) {
+        *self.0.definitions.write().unwrap_or_else(PoisonError::into_inner) = definitions;
     }
 
     /// Where they are stored.
@@ -178,9 +184,19 @@ impl DocumentService {
     /// How a file of a corpus is loaded. An assistant that answers from the corpus may know what its files are.
     fn settings_of(&self, source: &str, corpus: &Corpus) -> LoadSettings {
         let name = source.rsplit('/').next().unwrap_or(source);
-        let mut own = self.0.definitions.iter();
-        let own = own.find(|known| known.corpora.contains(corpus) && !known.types.is_empty());
-        self.0.settings.load_settings(name, own.map_or(&self.0.settings.types, |known| &known.types))
+        let definitions = self.0.definitions.read().unwrap_or_else(PoisonError::into_inner);
+        let of_corpus: Vec<&Definition> =
+            definitions.iter().filter(|known| known.corpora.contains(corpus)).collect();
+        let own = of_corpus.iter().find(|known| !known.types.is_empty());
+        let types = own.map_or(&self.0.settings.types, |known| &known.types);
+        let mut settings = self.0.settings.load_settings(name, types);
+        if let Some(Chunks { characters, overlap }) =
+            of_corpus.iter().map(|known| known.chunks).find(|chunks| *chunks != Chunks::default())
+        {
+            settings.size.characters = characters.unwrap_or(settings.size.characters);
+            settings.size.overlap = overlap.unwrap_or(settings.size.overlap);
+        }
+        settings
     }
 
     /// Loads a document.

@@ -15,8 +15,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::assistants::AssistantRegistry;
+use crate::live::LiveAssistants;
 use crate::models::ModelCatalog;
-use crate::settings::{ModelSettings, Settings};
+use crate::settings::Settings;
 use crate::store::{NO_PDFIUM, find_pdfium, recognition_languages};
 
 const PULL: &str = "`ibid models pull` brings a model that runs here, and what it needs";
@@ -111,6 +112,15 @@ pub struct ModelInfo {
     pub output_price: Option<f64>,
 }
 
+/// How many tokens a model takes: what its server told, and at most what is set.
+fn context(set: Option<usize>, told: Option<usize>) -> usize {
+    const USUAL: usize = 8192;
+    match (set, told) {
+        (Some(set), Some(told)) => set.min(told),
+        (set, told) => set.or(told).unwrap_or(USUAL),
+    }
+}
+
 impl ServerInfo {
     /// What the settings say, and the model that was found without them.
     pub(crate) fn of(settings: &Settings, models: &ModelCatalog) -> Self {
@@ -118,7 +128,7 @@ impl ServerInfo {
             name: name.clone(),
             provider: model.provider.clone(),
             model: model.model.clone(),
-            context: model.context,
+            context: context(model.context, models.window(name)),
             input_price: model.input_price,
             output_price: model.output_price,
         });
@@ -126,7 +136,7 @@ impl ServerInfo {
             name: "answer".to_owned(),
             provider: provider.to_owned(),
             model: model.to_owned(),
-            context: ModelSettings::default().context,
+            context: context(None, models.window("answer")),
             input_price: None,
             output_price: None,
         });
@@ -153,7 +163,7 @@ impl ServerInfo {
 pub(crate) struct Checked<'a> {
     pub(crate) settings: &'a Arc<Settings>,
     pub(crate) models: &'a ModelCatalog,
-    pub(crate) assistants: &'a AssistantRegistry,
+    pub(crate) assistants: &'a LiveAssistants,
     pub(crate) turns: &'a Arc<dyn Engine>,
     /// What there is besides, where documents are served.
     pub(crate) documents: Option<CheckedDocuments<'a>>,
@@ -176,8 +186,9 @@ impl Checked<'_> {
             checks.push(engine_check("loads", "documents can be loaded", loads));
             checks.push(store_check(store, self.settings.store_location()));
         }
-        let able = able(self.assistants);
-        checks.push(HealthCheck::new("assistants", false, move || std::future::ready(able.clone())));
+        let assistants = self.assistants.clone();
+        checks
+            .push(HealthCheck::new("assistants", false, move || std::future::ready(able(&assistants.get()))));
         checks.extend(self.models.providers().map(|provider| {
             let provider = provider.clone();
             HealthCheck::new(&format!("models of {}", provider.name()), true, move || {
@@ -249,13 +260,16 @@ fn store_check(store: &Arc<Store>, location: String) -> HealthCheck {
     })
 }
 
-/// Whether every assistant can answer, as it was found at the start.
+/// Whether every assistant can answer.
 fn able(assistants: &AssistantRegistry) -> CheckResult {
     let obstacles = assistants.obstacles();
     if obstacles.is_empty() {
         return CheckResult::fine(format!("{} can answer", assistants.ready().len()));
     }
-    CheckResult::wrong(obstacles.join("\n"), "mend this, then start ibid again")
+    CheckResult::wrong(
+        obstacles.join("\n"),
+        "mend this; a change of an assistant's folder is seen at once, other settings with the next start",
+    )
 }
 
 /// Whether the data folder can be written.

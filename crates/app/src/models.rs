@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,7 +12,7 @@ use ibid_models::pull;
 use ibid_models::{
     Budget, CachedEmbedder, Card, Chat, ChatSettings, EmbeddingSettings, LocalEmbedder, LocalReranker,
     MemorySpending, ModelKind, Provider, ProviderSettings, RemoteChat, RemoteEmbedder, RemoteReranker,
-    Runtime, Tokenizer,
+    Runtime, Tokenizer, WindowSource,
 };
 use tokio::sync::OnceCell;
 
@@ -41,6 +41,8 @@ pub struct ModelCatalog {
     spending: Arc<KeptSpending>,
     /// A provider that nobody configured and one of its models, once they were looked for.
     found: OnceCell<(Arc<Provider>, String)>,
+    /// What servers told of their windows, by the names of the models.
+    windows: Mutex<BTreeMap<String, usize>>,
 }
 
 impl ModelCatalog {
@@ -65,7 +67,14 @@ impl ModelCatalog {
                 );
             }
         }
-        Ok(Self { settings: settings.clone(), providers, budget, spending, found: OnceCell::new() })
+        Ok(Self {
+            settings: settings.clone(),
+            providers,
+            budget,
+            spending,
+            found: OnceCell::new(),
+            windows: Mutex::default(),
+        })
     }
 
     /// Keeps what tenants use from now on.
@@ -90,6 +99,21 @@ impl ModelCatalog {
         Ok(Chat::new(first, fallbacks.doing(|| format!("in `models.{name}.fallback`"))?))
     }
 
+    /// A chat model that has been asked for its window.
+    async fn learned(&self, name: &str) -> Result<Chat, Error> {
+        let chat = self.chat(name)?;
+        chat.first().learn_window().await;
+        if let Some(window) = chat.first().told_window() {
+            self.windows.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), window);
+        }
+        Ok(chat)
+    }
+
+    /// How many tokens a model takes at once, as its server told.
+    pub fn window(&self, name: &str) -> Option<usize> {
+        self.windows.lock().unwrap_or_else(PoisonError::into_inner).get(name).copied()
+    }
+
     /// The model of a role: the one that is named, else the one that has the name of the role, else the only one that is
     /// configured, else one that is found.
     ///
@@ -98,11 +122,11 @@ impl ModelCatalog {
     pub async fn chat_of(&self, role: &str, named: Option<&str>) -> Result<Chat, Error> {
         let models = &self.settings.models;
         if let Some(name) = named.or(models.contains_key(role).then_some(role)) {
-            return self.chat(name);
+            return self.learned(name).await;
         }
         let mut names = models.keys();
         match (names.next(), names.next()) {
-            (Some(only), None) => self.chat(only),
+            (Some(only), None) => self.learned(only).await,
             (Some(_), Some(_)) => {
                 let names: Vec<&str> = models.keys().map(String::as_str).collect();
                 Err(Error::Settings(format!(
@@ -134,7 +158,16 @@ impl ModelCatalog {
             Ok((self.known(name)?, model.to_owned()))
         });
         let (provider, model) = found.await?;
-        Ok(Chat::new(RemoteChat::new(provider.clone(), ChatSettings::new(role, model)), Vec::new()))
+        let mut settings = ChatSettings::new(role, model);
+        if LOCAL_PROVIDERS.contains(&provider.name()) {
+            settings.window = WindowSource::Server;
+        }
+        let chat = Chat::new(RemoteChat::new(provider.clone(), settings), Vec::new());
+        chat.first().learn_window().await;
+        if let Some(window) = chat.first().told_window() {
+            self.windows.lock().unwrap_or_else(PoisonError::into_inner).insert(role.to_owned(), window);
+        }
+        Ok(chat)
     }
 
     /// A provider by name, the same for all who use it.
@@ -265,7 +298,12 @@ impl ModelCatalog {
             return Err(Error::Unknown(format!("there is no model `{name}`; {hint}")));
         };
         let provider = self.provider(&model.provider).doing(|| format!("in `models.{name}`"))?;
-        Ok(RemoteChat::new(provider, chat_settings(name, model)?))
+        let mut settings = chat_settings(name, model)?;
+        // Those that many share tell no window, and need not be asked.
+        if KNOWN_PROVIDERS.iter().any(|known| known.name == model.provider && known.key_env.is_some()) {
+            settings.window = WindowSource::Settings;
+        }
+        Ok(RemoteChat::new(provider, settings))
     }
 
     fn provider(&self, name: &str) -> Result<Arc<Provider>, Error> {
@@ -318,7 +356,8 @@ fn chat_settings(name: &str, model: &ModelSettings) -> Result<ChatSettings, Erro
         return Err(Error::Settings(missing));
     }
     let mut settings = ChatSettings::new(name, &model.model);
-    settings.context_tokens = model.context;
+    settings.window = if model.context.is_some() { WindowSource::ServerAtMost } else { WindowSource::Server };
+    settings.context_tokens = model.context.unwrap_or(settings.context_tokens);
     settings.max_output_tokens = model.max_output;
     settings.tools = model.tools;
     settings.schema = model.schema;

@@ -63,7 +63,8 @@ impl Knowledge {
         settings: &Settings,
         named: impl Iterator<Item = &'u str>,
     ) -> Result<Ingestion, Error> {
-        let ingestion = Ingestion::new(self.store.clone(), self.embedder.clone(), reader(settings)?);
+        let ingestion = Ingestion::new(self.store.clone(), self.embedder.clone(), reader(settings)?)
+            .reading_at_once(settings.ingest.pages_at_once);
         let hosts = settings.ingest.hosts.iter().map(|host| host.parse());
         let mut hosts: Vec<Host> =
             hosts.collect::<Result<_, _>>().doing(|| "in `ingest.hosts`".to_owned())?;

@@ -1,6 +1,9 @@
 //! `assistant.toml`: what can be set of an assistant.
 
+use std::collections::BTreeMap;
+
 use ibid_core::Corpus;
+use ibid_core::evidence::Question;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,10 +43,14 @@ pub struct Definition {
     pub limits: Limits,
     /// The tools that the graph `agentic` may use.
     pub tools: Vec<String>,
+    /// Whether the model must call a tool in the first round.
+    pub first_round: FirstRound,
     /// Servers that speak the Model Context Protocol and whose tools it may use as well.
     pub mcp: Vec<McpServer>,
     /// Which words in a file name tell its type, such as "chapter hts = hts_schedule"; the first row that fits.
     pub types: Vec<String>,
+    /// How its documents are cut into chunks; as `ingest` says where it is not set.
+    pub chunks: Chunks,
     /// Documents that are fetched from elsewhere.
     pub documents: Vec<RemoteDocument>,
 }
@@ -70,6 +77,17 @@ impl Knowledge {
             Self::Open => "open",
         }
     }
+}
+
+/// Whether a model must call a tool before it answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FirstRound {
+    /// The model decides. A question that it answers from the documents alone is searched for all the same.
+    #[default]
+    Auto,
+    /// It must.
+    Required,
 }
 
 /// The kinds of graphs.
@@ -125,22 +143,59 @@ pub struct Models {
 }
 
 /// How passages are looked for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Retrieval {
     /// How many passages.
     pub top: usize,
-    /// How many chunks before and after each.
+    /// In how many ways a question is put, by one call of the small model; 1 searches with the question itself.
+    pub phrasings: usize,
+    /// Whether the first question of a conversation, too, is put in several ways, which costs a call of the small model.
+    pub rephrase_first: bool,
+    /// How many chunks before and after each passage come along, also from the next page.
     pub neighbours: u32,
+    /// How many chunks of the beginning of a document that is named with @ come along.
+    pub introduction: u32,
     /// Only documents of these types; empty means all.
     pub types: Vec<String>,
     /// Whether a reranker, if there is one, has the last word.
     pub rerank: bool,
+    /// How many passages, at least, it puts in order.
+    pub reranked: usize,
+    /// Passages that fit the question less than this are left out: from 0, which leaves out none, to 1, as a passage that
+    /// answers. Those that hold a code of the question stay.
+    pub floor: f32,
+}
+
+impl Retrieval {
+    /// A search put in these ways.
+    pub(crate) fn question(&self, phrasings: Vec<String>) -> Question {
+        let mut question = Question::new("");
+        question.phrasings = phrasings;
+        question.top = self.top;
+        question.neighbours = self.neighbours;
+        question.introduction = self.introduction;
+        question.kinds.clone_from(&self.types);
+        question.reranked = if self.rerank { self.reranked } else { 0 };
+        question.floor = self.floor;
+        question
+    }
 }
 
 impl Default for Retrieval {
     fn default() -> Self {
-        Self { top: 5, neighbours: 1, types: Vec::new(), rerank: true }
+        let Question { top, neighbours, introduction, reranked, floor, .. } = Question::new("");
+        Self {
+            top,
+            phrasings: 3,
+            rephrase_first: false,
+            neighbours,
+            introduction,
+            types: Vec::new(),
+            rerank: true,
+            reranked,
+            floor,
+        }
     }
 }
 
@@ -148,14 +203,14 @@ impl Default for Retrieval {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Routing {
-    /// A message that is farther than this from every passage is chat (the distance is 0 for the same, 2 for the
-    /// opposite).
-    pub distance: f32,
+    /// A first message that is no question and fits every passage less than this is chat: from 0, as texts that have
+    /// nothing to do with each other, to 1, as a passage that answers.
+    pub relevance: f32,
 }
 
 impl Default for Routing {
     fn default() -> Self {
-        Self { distance: 0.8 }
+        Self { relevance: 0.25 }
     }
 }
 
@@ -205,12 +260,34 @@ pub struct McpServer {
     /// The command that runs it, with its arguments.
     #[serde(default)]
     pub command: Vec<String>,
+    /// Variables of its environment. A command sees these, those of `pass_env`, and PATH, HOME and LANG.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// The names of variables of ibid's own environment that it sees too.
+    #[serde(default)]
+    pub pass_env: Vec<String>,
     /// Its address.
     #[serde(default)]
     pub url: Option<String>,
+    /// Headers of every request to that address.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// The environment variable that holds the token for that address.
+    #[serde(default)]
+    pub token_env: Option<String>,
     /// Which of its tools; empty means all.
     #[serde(default)]
     pub tools: Vec<String>,
+}
+
+/// How the documents of an assistant are cut into chunks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Chunks {
+    /// The most characters of a chunk.
+    pub characters: Option<usize>,
+    /// How many characters two neighbouring chunks share.
+    pub overlap: Option<usize>,
 }
 
 /// A document that is fetched from elsewhere, with what is known of it.
@@ -257,8 +334,10 @@ impl Default for Definition {
             routing: Routing::default(),
             limits: Limits::default(),
             tools: Vec::new(),
+            first_round: FirstRound::default(),
             mcp: Vec::new(),
             types: Vec::new(),
+            chunks: Chunks::default(),
             documents: Vec::new(),
         }
     }
@@ -332,6 +411,14 @@ impl Definition {
             if server.command.is_empty() == server.url.is_none() {
                 problems
                     .push(format!("the MCP server `{}` needs either a `command` or a `url`", server.name));
+            }
+            let of_command = !server.env.is_empty() || !server.pass_env.is_empty();
+            let of_address = !server.headers.is_empty() || server.token_env.is_some();
+            if (server.url.is_some() && of_command) || (server.url.is_none() && of_address) {
+                problems.push(format!(
+                    "the MCP server `{}`: `env` and `pass_env` are for a `command`, `headers` and `token_env` for a `url`",
+                    server.name
+                ));
             }
         }
         if let Some(row) = self.types.iter().find(|row| !row.contains('=')) {

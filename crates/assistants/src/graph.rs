@@ -133,9 +133,10 @@ fn after_route(turn: &TurnState) -> &'static str {
 
 /// Where the way of a graph to its sources begins.
 fn to_sources(turn: &TurnState) -> &'static str {
+    let rewords = turn.has_history() || turn.request.rephrase_first;
     match turn.request.graph {
-        GraphKind::Conversational if turn.has_history() => "condense",
-        GraphKind::Adaptive if turn.has_history() => "rewrite",
+        GraphKind::Conversational if rewords => "condense",
+        GraphKind::Adaptive if rewords => "rewrite",
         GraphKind::Conversational | GraphKind::Adaptive => "retrieve",
         GraphKind::Agentic => "plan",
     }

@@ -24,7 +24,7 @@ pub use definition::Definition;
 pub use folder::{Assistant, FILE, InvalidAssistant, PROMPTS_FOLDER};
 pub use format::{AnswerFormat, CitationDraft, Draft, FORMATS_FOLDER, ParsedAnswer, TEXT};
 pub use graph::assistant_graph;
-pub use language::Language;
+pub use language::{Language, Spoken};
 pub use node_context::Ports;
 pub use prompts::{Declared, PROMPTS, PromptError, Prompts};
 pub use shipped::{SHIPPED, Shipped};

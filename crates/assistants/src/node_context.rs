@@ -21,6 +21,9 @@ use crate::format::AnswerFormat;
 use crate::prompts::Prompts;
 use crate::turn::{TurnCost, TurnState};
 
+/// One message of the history takes at most this part of its room.
+const LONG_MESSAGES: usize = 3;
+
 /// The ports that an assistant needs.
 #[derive(Clone)]
 pub struct Ports {
@@ -69,7 +72,7 @@ pub(crate) struct Reply {
 impl NodeContext {
     /// A prompt of this assistant in the language of a turn.
     pub(crate) fn prompt(&self, name: &str, turn: &TurnState, variables: Value) -> Result<String, NodeError> {
-        let rendered = self.prompts.render(name, turn.request.language, variables);
+        let rendered = self.prompts.render(name, turn.request.spoken.language, variables);
         Ok(rendered.map_err(|error| Terminal::new(error.to_string()))?)
     }
 
@@ -85,12 +88,19 @@ impl NodeContext {
         self.prompt("persona", turn, json!({}))
     }
 
-    /// The conversation before the turn as a model is shown it, the newest that fit into the window.
+    /// The conversation before the turn as a model is shown it, the newest that fit into the window. A long message is
+    /// shortened, so that what was said before it stays.
     pub(crate) fn history(&self, model: &dyn ChatModel, turn: &TurnState) -> Vec<Prompt> {
         let mut room = self.definition.limits.history_tokens;
-        let mut shown: Vec<&Message> = Vec::new();
+        let longest = room / LONG_MESSAGES;
+        let mut shown: Vec<Message> = Vec::new();
         for message in turn.request.history.iter().rev() {
-            let tokens = model.count_tokens(&message.text);
+            let mut message = message.clone();
+            let mut tokens = model.count_tokens(&message.text);
+            if tokens > longest {
+                message.text = shortened(&message.text, longest, tokens);
+                tokens = model.count_tokens(&message.text);
+            }
             if tokens > room {
                 break;
             }
@@ -101,7 +111,7 @@ impl NodeContext {
         while shown.last().is_some_and(|message| message.role != Role::User) {
             shown.pop();
         }
-        shown.into_iter().rev().map(Prompt::from).collect()
+        shown.iter().rev().map(Prompt::from).collect()
     }
 
     /// The same as lines of text, for models that are to work on it and not to take part.
@@ -180,6 +190,17 @@ impl NodeContext {
     }
 }
 
+/// The beginning and the end of a text that has so many tokens, with about as many as are left to it.
+fn shortened(text: &str, most: usize, tokens: usize) -> String {
+    let letters = text.chars().count();
+    // A little less than the share of its length, since not all letters weigh the same.
+    let kept = letters * most / tokens.max(1) * 9 / 10;
+    let (begin, end) = (kept * 2 / 3, kept / 3);
+    let beginning: String = text.chars().take(begin).collect();
+    let ending: String = text.chars().skip(letters - end.min(letters)).collect();
+    format!("{} \u{2026} {}", beginning.trim_end(), ending.trim_start())
+}
+
 /// Emits an event of a turn.
 pub(crate) fn emit(context: &Context, event: &TurnEvent) {
     if let Some((name, value)) = event.to_custom() {
@@ -245,11 +266,24 @@ impl Index for Absent {
         Ok(Vec::new())
     }
 
-    async fn distance(&self, _: &Scope, _: &str) -> Result<Option<f32>, EvidenceError> {
+    async fn relevance(&self, _: &Scope, _: &str) -> Result<Option<f32>, EvidenceError> {
         Ok(None)
     }
 
     async fn documents(&self, _: &Scope, _: usize) -> Result<Vec<DocumentName>, EvidenceError> {
         Ok(Vec::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shortened;
+
+    #[test]
+    fn a_long_text_keeps_its_beginning_and_its_end() {
+        let text = format!("first {}last", "word ".repeat(1000));
+        let short = shortened(&text, 100, 1002);
+        assert!(short.starts_with("first word") && short.ends_with("word last"), "{short}");
+        assert!(short.split_whitespace().count() <= 100, "{short}");
     }
 }

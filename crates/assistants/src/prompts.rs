@@ -1,5 +1,5 @@
-//! The prompts: Markdown files with declared variables, in English and, where there is one, in Spanish. An assistant
-//! may put its own file in the place of any.
+//! The prompts: Markdown files with declared variables, in English and, where there is one, in the language of the
+//! conversation. An assistant may put its own file in the place of any.
 
 use std::collections::BTreeMap;
 
@@ -19,18 +19,22 @@ pub struct Declared {
     pub purpose: &'static str,
     /// The variables that it may use.
     pub variables: &'static [&'static str],
+    /// The text in English, and those in other languages.
     english: &'static str,
-    spanish: &'static str,
+    others: &'static [(&'static str, &'static str)],
 }
 
 macro_rules! declared {
     ($name:literal, $purpose:literal, [$($variable:literal),*]) => {
+        declared!($name, $purpose, [$($variable),*], ["es"])
+    };
+    ($name:literal, $purpose:literal, [$($variable:literal),*], [$($language:literal),*]) => {
         Declared {
             name: $name,
             purpose: $purpose,
             variables: &[$($variable),*],
             english: include_str!(concat!("../prompts/", $name, ".md")),
-            spanish: include_str!(concat!("../prompts/", $name, ".es.md")),
+            others: &[$(($language, include_str!(concat!("../prompts/", $name, ".", $language, ".md")))),*],
         }
     };
 }
@@ -38,16 +42,25 @@ macro_rules! declared {
 /// All prompts.
 pub const PROMPTS: [Declared; 11] = [
     declared!("persona", "who the assistant is; it stands in the prompts that write", []),
-    declared!("condense", "makes a question of a conversation", ["conversation", "question"]),
+    declared!(
+        "condense",
+        "makes a question of a conversation, and puts it in several ways",
+        ["conversation", "question", "others"]
+    ),
     declared!("classify", "tells chat from a question to the documents", ["description", "message"]),
     declared!("rewrite", "makes searches of a question", ["conversation", "documents", "question"]),
-    declared!("plan", "plans an answer", ["persona", "question", "tools"]),
-    declared!("agent", "calls tools", ["persona", "plan"]),
-    declared!("generate", "writes the answer", ["persona", "format", "knowledge"]),
+    declared!("plan", "plans an answer", ["persona", "question", "tools", "documents"]),
+    declared!("agent", "calls tools", ["persona", "plan", "unknown"]),
+    declared!("generate", "writes the answer", ["persona", "format", "knowledge", "language", "unknown"]),
     declared!("evidence", "shows the sources and the question", ["introductions", "question", "sources"]),
-    declared!("chat", "talks", ["persona", "description", "knowledge"]),
+    declared!("chat", "talks", ["persona", "description", "knowledge", "language"]),
     declared!("repair", "has an answer written again", ["findings"]),
-    declared!("unknown", "says that the documents do not hold the answer", ["failures", "searched"]),
+    declared!(
+        "unknown",
+        "says that the documents do not hold the answer",
+        ["unknown", "searched_for", "failures", "searched"],
+        []
+    ),
 ];
 
 /// Why a prompt cannot be used.
@@ -82,9 +95,11 @@ impl Prompts {
         }
         let mut problems = Vec::new();
         for declared in PROMPTS {
-            for (suffix, text) in [("", declared.english), (".es", declared.spanish)] {
-                let name = format!("{}{suffix}", declared.name);
-                // Who replaces a prompt in one language only, means it in both.
+            for language in Language::all() {
+                let name = format!("{}.{}", declared.name, language.code());
+                let other = declared.others.iter().find(|(code, _)| *code == language.code());
+                let text = other.map_or(declared.english, |(_, text)| text);
+                // Who replaces a prompt in one language only, means it in all.
                 let own =
                     files.get(&format!("{name}.md")).or_else(|| files.get(&format!("{}.md", declared.name)));
                 let text = own.map_or(text, |own| own.as_str()).trim().to_owned();
@@ -94,7 +109,10 @@ impl Prompts {
             }
         }
         for file in files.keys() {
-            let base = file.strip_suffix(".md").map(|name| name.strip_suffix(".es").unwrap_or(name));
+            let base = file.strip_suffix(".md").map(|name| match name.rsplit_once('.') {
+                Some((base, code)) if Language::all().any(|language| language.code() == code) => base,
+                _ => name,
+            });
             if !PROMPTS.iter().any(|declared| Some(declared.name) == base) {
                 let names = PROMPTS.map(|declared| declared.name).join(", ");
                 let reason = format!("there is no prompt of that name; there are {names}");
@@ -109,12 +127,8 @@ impl Prompts {
     /// # Errors
     /// Fails when a variable is missing.
     pub fn render(&self, name: &str, language: Language, variables: Value) -> Result<String, PromptError> {
-        let suffix = match language {
-            Language::English => "",
-            Language::Spanish => ".es",
-        };
         let render = || {
-            let template = self.environment.get_template(&format!("{name}{suffix}"))?;
+            let template = self.environment.get_template(&format!("{name}.{}", language.code()))?;
             template.render(Serde(variables))
         };
         render().map_err(|error| PromptError { name: name.to_owned(), reason: error.to_string() })
@@ -158,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prompts_are_rendered_in_both_languages() {
+    fn prompts_are_rendered_in_their_languages() {
         let prompts = Prompts::new(&BTreeMap::new()).unwrap();
         let step = json!({ "number": 1, "action": "search_documents", "description": "find the code", "done": true });
         let variables = json!({
@@ -169,7 +183,11 @@ mod tests {
             "findings": ["3.9 % is in no source that is cited"],
             "format": "structured",
             "knowledge": "documents",
+            "language": "Spanish",
+            "unknown": ["look_around"],
+            "searched_for": "Searched for: lamps; LED lamps.",
             "introductions": "<beginning of=\"1\">…</beginning>",
+            "others": 2,
             "message": "And for lamps?",
             "persona": "You help importers.",
             "plan": [step],
@@ -178,7 +196,7 @@ mod tests {
             "sources": "<source number=\"1\">…</source>",
             "tools": [{ "name": "search_documents", "description": "Searches." }],
         });
-        for (name, language) in [("english", Language::English), ("spanish", Language::Spanish)] {
+        for (name, language) in ["english", "spanish"].into_iter().zip(Language::all()) {
             let rendered = PROMPTS.iter().map(|declared| {
                 let text = prompts.render(declared.name, language, variables.clone()).unwrap();
                 format!("## {}\n\n{text}\n", declared.name)
@@ -190,8 +208,9 @@ mod tests {
     #[test]
     fn a_file_takes_the_place_of_a_prompt_and_may_use_what_is_declared() {
         let own = |name: &str, text: &str| Prompts::new(&[(name.to_owned(), text.to_owned())].into());
+        let language = |code: &str| Language::all().find(|language| language.code() == code).unwrap();
         let prompts = own("persona.md", "You know tariffs.").unwrap();
-        assert_eq!(prompts.render("persona", Language::Spanish, json!({})).unwrap(), "You know tariffs.");
+        assert_eq!(prompts.render("persona", language("es"), json!({})).unwrap(), "You know tariffs.");
         let problems_of = |made: Result<Prompts, Vec<PromptError>>| made.unwrap_err()[0].to_string();
         assert!(
             problems_of(own("generate.md", "{{ evidence }}"))

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::definition::{Definition, ForcedIntent, GraphKind};
 use crate::format::Draft;
 use crate::guard::{Policy, VerifiedAnswer};
-use crate::language::Language;
+use crate::language::{Spoken, Texts};
 use crate::route::{mentions, smalltalk};
 use crate::source::{Origin, Source, add, harmless, take};
 
@@ -32,10 +32,12 @@ pub(crate) struct TurnRequest {
     pub(crate) intent: Option<ForcedIntent>,
     /// In which format, by name.
     pub(crate) format: String,
-    /// In which language.
-    pub(crate) language: Language,
+    /// In which language the conversation is.
+    pub(crate) spoken: Spoken,
     /// Whether nothing may be said that was not checked.
     pub(crate) only_checked: bool,
+    /// Whether a first question is put in several ways, too.
+    pub(crate) rephrase_first: bool,
 }
 
 /// A tool that was or is to be called.
@@ -58,6 +60,9 @@ pub(crate) struct ToolReport {
     pub(crate) name: String,
     /// What the tool gave back, as sources; none if it failed.
     pub(crate) origins: Vec<Origin>,
+    /// What is to be known of how that was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) note: Option<String>,
     /// What went wrong, for the model and the person.
     pub(crate) error: Option<String>,
 }
@@ -114,6 +119,9 @@ pub(crate) struct TurnState {
     pub(crate) question: String,
     /// Where the router sent it.
     pub(crate) route: Option<Route>,
+    /// Other ways to put it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) phrasings: Vec<String>,
     /// What is to be looked for.
     pub(crate) searches: Vec<SearchRequest>,
     /// What was looked for.
@@ -147,15 +155,25 @@ pub(crate) struct TurnState {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TurnUpdate {
     /// The question by itself.
-    Condensed { question: String, spent: TurnCost },
+    Condensed {
+        question: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        phrasings: Vec<String>,
+        spent: TurnCost,
+    },
     /// Where the turn goes.
     Routed { route: Route, question: String, spent: TurnCost },
     /// What is to be looked for.
     Rewritten { question: String, searches: Vec<SearchRequest>, spent: TurnCost },
     /// What was found.
     Retrieved { introductions: Vec<Passage>, passages: Vec<Passage>, searched: Vec<String> },
-    /// What is to be done.
-    Planned { plan: Vec<PlanStep>, spent: TurnCost },
+    /// What is to be done, and how the documents begin that the message names.
+    Planned {
+        plan: Vec<PlanStep>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        introductions: Vec<Passage>,
+        spent: TurnCost,
+    },
     /// Which tools are to be called.
     #[serde(rename = "chose")]
     ToolCallsRequested { text: String, calls: Vec<Call>, spent: TurnCost },
@@ -186,22 +204,25 @@ impl TurnState {
             corpora => input.scope.within(corpora.iter().cloned()),
         };
         let scope = input.options.narrow(scope)?;
-        let (graph, intent, language) = (mode.graph, mode.intent, Language::of(&text));
+        let (graph, intent) = (mode.graph, mode.intent);
+        let spoken = Spoken::of(&input.history, &text);
         let only_checked = definition.guard == Policy::Block;
         let request = TurnRequest {
             only_checked,
+            rephrase_first: definition.retrieval.rephrase_first && definition.retrieval.phrasings > 1,
             scope,
             history: input.history,
             text: text.clone(),
             graph,
             intent,
             format,
-            language,
+            spoken,
         };
         Ok(Self {
             request,
             question: text,
             route: None,
+            phrasings: Vec::new(),
             searches: Vec::new(),
             searched: Vec::new(),
             introductions: Vec::new(),
@@ -216,6 +237,16 @@ impl TurnState {
             spent: TurnCost::default(),
             answer: None,
         })
+    }
+
+    /// What ibid says in the language of the conversation.
+    pub(crate) fn texts(&self) -> &'static Texts {
+        self.request.spoken.language.texts()
+    }
+
+    /// Whether the message names documents.
+    pub(crate) fn names_documents(&self) -> bool {
+        self.route.as_ref().is_some_and(|route| !route.documents.is_empty())
     }
 
     /// What may be read to answer it: of what the turn may see, the documents that the message names, if it names any.
@@ -265,8 +296,9 @@ impl State for TurnState {
 
     fn apply(&mut self, change: TurnUpdate) {
         match change {
-            TurnUpdate::Condensed { question, spent } => {
+            TurnUpdate::Condensed { question, phrasings, spent } => {
                 self.question = question;
+                self.phrasings = phrasings;
                 self.spent = self.spent.and(spent);
             }
             TurnUpdate::Routed { route, question, spent } => {
@@ -284,7 +316,8 @@ impl State for TurnState {
                 take(&mut self.sources, passages);
                 self.searched.extend(searched);
             }
-            TurnUpdate::Planned { plan, spent } => {
+            TurnUpdate::Planned { plan, introductions, spent } => {
+                take(&mut self.introductions, introductions);
                 self.plan = plan;
                 self.spent = self.spent.and(spent);
             }
@@ -317,7 +350,8 @@ impl State for TurnState {
 impl TurnState {
     /// Takes what a tool gave back among the sources, and shows the model what it is called there.
     fn report(&mut self, result: ToolReport) {
-        let mut shown = Vec::new();
+        let nothing = result.origins.is_empty();
+        let mut shown = Vec::from_iter(result.note);
         for origin in result.origins {
             let number = match origin {
                 Origin::Passage(passage) => take(&mut self.sources, [*passage]).first().copied(),
@@ -332,7 +366,7 @@ impl TurnState {
             self.failures.push(format!("{}: {error}", result.name));
             shown.push(format!("<error>\n{}\n</error>", harmless(&error)));
         } else {
-            if shown.is_empty() {
+            if nothing {
                 shown.push("nothing was found".to_owned());
             }
             // A step is done when its tool has answered; a call does at most one step.

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use ibid_core::{Corpus, Label, Tenant, ThreadId};
+use ibid_core::{Corpus, Label, Tenant, ThreadId, TurnOptions};
+use serde_json::Value;
 use url::Url;
 
 /// Assistants that answer from documents, cite the page and never lose a conversation.
@@ -96,6 +97,24 @@ pub(crate) struct Serve {
     pub(crate) address: Option<std::net::SocketAddr>,
 }
 
+/// Which documents a question is about.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Only from")]
+pub(crate) struct Narrowing {
+    /// This document, by its id; may be given several times
+    #[arg(long, value_name = "ID")]
+    pub(crate) document: Vec<String>,
+    /// This set of documents; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) corpus: Vec<Corpus>,
+    /// Documents of this type; may be given several times
+    #[arg(long = "type", value_name = "NAME")]
+    pub(crate) kind: Vec<String>,
+    /// Documents in this language, such as es; may be given several times
+    #[arg(long, value_name = "CODE")]
+    pub(crate) language: Vec<String>,
+}
+
 /// Talk with an assistant.
 #[derive(Debug, Args)]
 pub(crate) struct Chat {
@@ -107,6 +126,8 @@ pub(crate) struct Chat {
     /// Go on in this conversation instead of a new one
     #[arg(long, short)]
     pub(crate) thread: Option<ThreadId>,
+    #[command(flatten)]
+    pub(crate) narrowing: Narrowing,
     #[command(flatten)]
     pub(crate) target: Target,
 }
@@ -153,6 +174,8 @@ pub(crate) struct Ask {
     #[arg(long, short)]
     pub(crate) thread: Option<ThreadId>,
     #[command(flatten)]
+    pub(crate) narrowing: Narrowing,
+    #[command(flatten)]
     pub(crate) target: Target,
 }
 
@@ -188,7 +211,7 @@ pub(crate) struct Ingest {
     /// The set of documents that they join [default: that of the assistant, else `documents`]
     #[arg(long, value_name = "NAME")]
     pub(crate) corpus: Option<Corpus>,
-    /// Their type [default: what the table `ingest.types` says of the file name]
+    /// Their type [default: what the table `types` of the assistant, or `ingest.types`, says of the file name]
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) kind: Option<String>,
     /// Their title, for a single document [default: what the document says, else its file name]
@@ -200,6 +223,12 @@ pub(crate) struct Ingest {
     /// Only those who hold one of these labels see them; may be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) label: Vec<Label>,
+    /// The most characters of a chunk [default: that of the assistant, else `ingest.chunk_characters`]
+    #[arg(long, value_name = "CHARACTERS")]
+    pub(crate) chunk_characters: Option<usize>,
+    /// How many characters two neighbouring chunks share [default: that of the assistant, else `ingest.chunk_overlap`]
+    #[arg(long, value_name = "CHARACTERS")]
+    pub(crate) chunk_overlap: Option<usize>,
     /// Print one JSON object for each document instead of a table
     #[arg(long)]
     pub(crate) json: bool,
@@ -337,6 +366,8 @@ pub(crate) enum ModelsCommand {
         /// Names of recommended models
         name: Vec<String>,
     },
+    /// Find out the scale of the embedding model's similarities on the documents that are loaded, and keep it with them
+    Calibrate,
     /// Ask a chat model something, to see that its settings work
     Try {
         /// Name of the model in ibid.toml
@@ -354,4 +385,21 @@ pub(crate) enum ConfigCommand {
     Check,
     /// Print the reference of all settings as Markdown
     Reference,
+}
+
+impl Narrowing {
+    /// As the options of a turn.
+    pub(crate) fn options(&self) -> TurnOptions {
+        let corpora: Vec<String> = self.corpus.iter().map(ToString::to_string).collect();
+        let lists = [
+            ("documents", &self.document),
+            ("corpora", &corpora),
+            ("types", &self.kind),
+            ("languages", &self.language),
+        ];
+        let given = lists.into_iter().filter(|(_, names)| !names.is_empty());
+        let fields: serde_json::Map<String, Value> =
+            given.map(|(name, names)| (name.to_owned(), names.clone().into())).collect();
+        TurnOptions::from(fields)
+    }
 }

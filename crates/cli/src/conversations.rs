@@ -217,11 +217,11 @@ async fn open_app(config: &Settings, assistant: &str) -> anyhow::Result<App> {
     let app = builder.without_loads().open().await?;
     for (name, error) in app.assistants().left_out() {
         if name == assistant {
-            let error = error.chain();
+            let error = error.clone();
             app.close().await;
             bail!(error);
         }
-        tracing::debug!("the assistant {name} is left out: {}", error.chain());
+        tracing::debug!("the assistant {name} is left out: {error}");
     }
     Ok(app)
 }

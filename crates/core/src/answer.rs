@@ -282,6 +282,8 @@ pub enum RoutedBy {
     Mention,
     /// A phrase of everyday talk.
     Smalltalk,
+    /// Words that ask for what a document says.
+    Phrase,
     /// The distance to the nearest passage.
     Distance,
     /// A model.
@@ -297,7 +299,10 @@ pub struct PlanStep {
     pub action: String,
     /// What it is for.
     pub description: String,
-    /// With what.
+    /// Why it is needed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reasoning: String,
+    /// With what, by name.
     pub inputs: Value,
     /// Whether it was done.
     pub done: bool,

@@ -162,6 +162,9 @@ pub struct ToolCallFinished {
     /// How many sources it gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<usize>,
+    /// What is to be known of how it was found, such as that other documents than the usual ones were searched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// What it gave, for whoever shows it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "also_null")]
     pub data: Option<Value>,

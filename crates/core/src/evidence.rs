@@ -76,8 +76,13 @@ pub struct Question {
     pub languages: Vec<String>,
     /// Documents whose beginning comes along, so that a reader knows what they are about.
     pub introduce: Vec<DocumentId>,
-    /// Whether a reranker, if there is one, has the last word.
-    pub rerank: bool,
+    /// How many chunks such a beginning has.
+    pub introduction: u32,
+    /// How many hits, at least, a reranker has to put in order; none if it is not asked.
+    pub reranked: usize,
+    /// Hits that fit less than this are left out, unless they hold a code of the question: from 0, as texts that have
+    /// nothing to do with each other, to 1, as a passage that answers.
+    pub floor: f32,
 }
 
 impl Question {
@@ -91,7 +96,9 @@ impl Question {
             documents: Vec::new(),
             languages: Vec::new(),
             introduce: Vec::new(),
-            rerank: true,
+            introduction: 3,
+            reranked: 20,
+            floor: 0.0,
         }
     }
 }
@@ -148,12 +155,12 @@ pub trait Index: Send + Sync {
         page: u32,
     ) -> Result<Vec<Passage>, EvidenceError>;
 
-    /// How far the nearest passage is from a text in meaning, from 0 (the same) to 2 (the opposite); none if
-    /// the scope sees no passage.
+    /// How well the nearest passage fits a text in meaning, from 0 (as texts that have nothing to do with each other) to 1
+    /// (as a passage that answers); none if the scope sees no passage.
     ///
     /// # Errors
     /// Fails when the store or the embedding model cannot be reached.
-    async fn distance(&self, scope: &Scope, text: &str) -> Result<Option<f32>, EvidenceError>;
+    async fn relevance(&self, scope: &Scope, text: &str) -> Result<Option<f32>, EvidenceError>;
 
     /// The documents that the scope sees and that can be searched, at most `most`, by title.
     ///

@@ -11,7 +11,12 @@ use crate::model::ToolSpec;
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolOutput {
     /// Passages of documents. Whoever called gives them their numbers as sources.
-    Found(Vec<Passage>),
+    Found {
+        /// The passages.
+        passages: Vec<Passage>,
+        /// What is to be known of how they were found, for the model and the person.
+        note: Option<String>,
+    },
     /// Something else.
     Said {
         /// For the model, which may cite it.

@@ -43,7 +43,9 @@ pub(crate) fn fuse(by_terms: Vec<Hit>, by_meaning: Vec<Hit>, Weight(weight): Wei
         by_meaning.into_iter().map(|hit| ((1.0 - weight) * (hit.passage.score - farthest) / spread, hit));
     for (score, mut hit) in terms.chain(meaning) {
         hit.passage.score = score;
-        fused.entry(hit.id()).and_modify(|known| known.passage.score += score).or_insert(hit);
+        let cosine = hit.cosine;
+        let known = fused.entry(hit.id()).and_modify(|known| known.passage.score += score).or_insert(hit);
+        known.cosine = known.cosine.or(cosine);
     }
     sorted(fused.into_values().collect())
 }
@@ -54,6 +56,7 @@ pub(crate) fn best_of(phrasings: Vec<Vec<Hit>>) -> Vec<Hit> {
     for hit in phrasings.into_iter().flatten() {
         let known = best.entry(hit.id()).or_insert_with(|| hit.clone());
         known.passage.score = known.passage.score.max(hit.passage.score);
+        known.cosine = known.cosine.into_iter().chain(hit.cosine).reduce(f32::max);
     }
     sorted(best.into_values().collect())
 }

@@ -5,6 +5,7 @@
 //! of steps, each safe once it is done; [`Search`] finds what they say to a question.
 #![recursion_limit = "256"]
 
+mod calibrate;
 mod chunk;
 mod content;
 mod document;
@@ -17,6 +18,7 @@ mod state;
 mod store;
 mod terms;
 
+pub use calibrate::Calibration;
 pub use chunk::{Chunk, ChunkSize};
 pub use content::ContentHash;
 pub use document::{Document, PageCounts, PageRecord, document_id};

@@ -9,7 +9,7 @@ use ibid_core::Scope;
 use ibid_core::evidence::{
     BoundingBox, DocumentId, DocumentName, Evidence, EvidenceError, Index, Passage, Question,
 };
-use ibid_core::model::{Caller, Embedder, Purpose, Reranker, Vectors};
+use ibid_core::model::{Caller, Embedder, Purpose, Reranker, Similarity, Vectors};
 use lance::dataset::Dataset;
 
 use crate::chunk::whole;
@@ -19,14 +19,14 @@ use crate::{Error, terms};
 
 /// So many hits of each search are fused.
 const CANDIDATES: usize = 50;
-/// So many of the fused hits, at least, are reranked.
-const RERANKED: usize = 20;
 /// So many phrasings of a question are searched.
 const MOST_PHRASINGS: usize = 5;
 /// Where copies take the places of other texts, so many times more are looked at.
 const MORE: usize = 8;
-/// So many chunks introduce a document.
-const INTRODUCTION: u32 = 3;
+/// So many chunks introduce a document at most.
+const MOST_INTRODUCTION: u32 = 20;
+/// So many hits are reranked at most.
+const MOST_RERANKED: usize = 200;
 /// Neighbouring chunks share at most so many bytes.
 const LONGEST_OVERLAP: usize = 4000;
 /// What is shorter may end one chunk and begin the next by chance.
@@ -91,6 +91,14 @@ impl Search {
         self
     }
 
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(crate) fn embedder(&self) -> &dyn Embedder {
+        self.embedder.as_ref()
+    }
+
     /// The hits for a question, the best first, without neighbours and introductions.
     ///
     /// # Errors
@@ -134,8 +142,16 @@ impl Search {
         if hits.len() < top && !is_all {
             (hits, _) = self.found(&asked, wanted * MORE).await?;
         }
-        if let Some(reranker) = self.reranker.as_ref().filter(|_| question.rerank && !hits.is_empty()) {
-            hits.truncate(RERANKED.max(top * 2));
+        if question.floor > 0.0 {
+            let floor = self.similarity(dataset).cosine(question.floor);
+            let codes = terms::codes(&phrasings.join(" "));
+            let holds_code =
+                |hit: &Hit| codes.iter().any(|code| terms::codes(&hit.passage.text).contains(code));
+            hits.retain(|hit| hit.cosine.is_some_and(|cosine| cosine >= floor) || holds_code(hit));
+        }
+        let is_asked = question.reranked > 0 && !hits.is_empty();
+        if let Some(reranker) = self.reranker.as_ref().filter(|_| is_asked) {
+            hits.truncate(question.reranked.max(top * 2).min(MOST_RERANKED));
             let texts: Vec<String> =
                 hits.iter().map(|hit| whole(&hit.passage.path, &hit.passage.text)).collect();
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -205,7 +221,12 @@ impl Search {
         let vectors = self.embedder.embed(&caller, Purpose::Query, &[text]).await?;
         let Some(vector) = vectors.get(0) else { return Ok(None) };
         let hits = Store::by_meaning(&dataset, &filter, vector, 1).await?;
-        Ok(hits.first().map(|hit| 1.0 - hit.passage.score))
+        Ok(hits.first().map(|hit| self.similarity(&dataset).relevance(hit.passage.score)))
+    }
+
+    /// The scale of cosines: as it was calibrated on this store, else as the model's card has it.
+    pub(crate) fn similarity(&self, dataset: &Dataset) -> Similarity {
+        Store::similarity(dataset).unwrap_or_else(|| self.embedder.similarity())
     }
 
     async fn evidence(&self, scope: &Scope, question: &Question) -> Result<Evidence, Error> {
@@ -216,13 +237,15 @@ impl Search {
         let hits = self.ranked(&dataset, &filter, scope, question).await?;
         let neighbours = question.neighbours.min(MOST_NEIGHBOURS);
         let Some(seen) = question_filter(scope, &Question::new("")) else { return Ok(Evidence::default()) };
-        let names = beside(&hits, neighbours).chain(beginnings(&question.introduce)).collect::<HashSet<_>>();
+        let introduction = question.introduction.min(MOST_INTRODUCTION);
+        let beginnings = beginnings(&question.introduce, introduction);
+        let names = beside(&hits, neighbours).chain(beginnings).collect::<HashSet<_>>();
         let names: Vec<String> = names.into_iter().collect();
         let around = Store::by_names(&dataset, &seen, &names).await?;
         let around: HashMap<String, Passage> =
             around.into_iter().map(|hit| (hit.id(), hit.passage)).collect();
         let introductions = question.introduce.iter().filter_map(|document| {
-            let chunks = (0..INTRODUCTION).filter_map(|chunk| around.get(&chunk_id(&document.0, chunk)));
+            let chunks = (0..introduction).filter_map(|chunk| around.get(&chunk_id(&document.0, chunk)));
             joined(chunks.cloned().collect())
         });
         Ok(Evidence {
@@ -247,7 +270,7 @@ impl Index for Search {
         self.chunks_of(scope, document, page).await.map_err(to_evidence_error)
     }
 
-    async fn distance(&self, scope: &Scope, text: &str) -> Result<Option<f32>, EvidenceError> {
+    async fn relevance(&self, scope: &Scope, text: &str) -> Result<Option<f32>, EvidenceError> {
         self.nearest(scope, text).await.map_err(to_evidence_error)
     }
 
@@ -291,8 +314,8 @@ fn beside(hits: &[Hit], neighbours: u32) -> impl Iterator<Item = String> {
     })
 }
 
-fn beginnings(documents: &[DocumentId]) -> impl Iterator<Item = String> {
-    documents.iter().flat_map(|document| (0..INTRODUCTION).map(|chunk| chunk_id(&document.0, chunk)))
+fn beginnings(documents: &[DocumentId], chunks: u32) -> impl Iterator<Item = String> {
+    documents.iter().flat_map(move |document| (0..chunks).map(|chunk| chunk_id(&document.0, chunk)))
 }
 
 /// Hits with the chunks beside them. Hits that are neighbours of each other become one passage.
@@ -318,11 +341,9 @@ fn with_neighbours(hits: Vec<Hit>, around: &HashMap<String, Passage>, neighbours
         if taken.contains(&(document.clone(), chunk)) {
             continue;
         }
-        // Only what stands on the page of the hit: a passage is cited with one page.
-        let page = chunks.get(&(document.clone(), chunk)).map(|anchor| anchor.page);
         let has = |chunk: u32| {
             let key = (document.clone(), chunk);
-            !taken.contains(&key) && chunks.get(&key).is_some_and(|near| Some(near.page) == page)
+            !taken.contains(&key) && chunks.contains_key(&key)
         };
         let mut first = chunk;
         while first > 0 && has(first - 1) {
@@ -332,19 +353,34 @@ fn with_neighbours(hits: Vec<Hit>, around: &HashMap<String, Passage>, neighbours
         while has(last.saturating_add(1)) {
             last += 1;
         }
-        let run: Vec<Passage> =
-            (first..=last).filter_map(|chunk| chunks.get(&(document.clone(), chunk)).cloned()).collect();
+        let run = (first..=last).filter_map(|chunk| chunks.get(&(document.clone(), chunk)).cloned());
+        let run: Vec<Passage> = run.collect();
         taken.extend((first..=last).map(|chunk| (document.clone(), chunk)));
-        let Some(anchor) = chunks.get(&(document, chunk)) else { continue };
-        if let Some(mut passage) = joined(run) {
-            // It is cited where the hit stands.
-            passage.page = anchor.page;
-            passage.path.clone_from(&anchor.path);
-            passage.score = anchor.score;
-            passages.push(passage);
-        }
+        passages.extend(by_page(run, chunk));
     }
     passages
+}
+
+/// Chunks that follow each other as passages of one page each, since a passage is cited with its page: first the page of
+/// the hit, then what stands before it and after it on other pages.
+fn by_page(run: Vec<Passage>, hit: u32) -> Vec<Passage> {
+    let (Some(anchor), mut pages) = (run.iter().find(|chunk| chunk.chunks.0 == hit).cloned(), Vec::new())
+    else {
+        return Vec::new();
+    };
+    for part in run.chunk_by(|one, other| one.page == other.page) {
+        let is_anchor = part.iter().any(|chunk| chunk.chunks.0 == hit);
+        let Some(mut passage) = joined(part.to_vec()) else { continue };
+        if is_anchor {
+            // It is cited where the hit stands.
+            passage.path.clone_from(&anchor.path);
+        }
+        // What comes along counts as much as what it comes with.
+        passage.score = anchor.score;
+        pages.push((!is_anchor, passage));
+    }
+    pages.sort_by_key(|(is_other, _)| *is_other);
+    pages.into_iter().map(|(_, passage)| passage).collect()
 }
 
 /// Chunks that follow each other as one passage, without what they share.
@@ -393,6 +429,36 @@ fn without_shared<'a>(before: &str, text: &'a str) -> &'a str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn chunk(number: u32, page: u32) -> Passage {
+        Passage {
+            document: DocumentId("law".to_owned()),
+            version: String::new(),
+            corpus: "rules".parse().unwrap(),
+            title: String::new(),
+            source: String::new(),
+            kind: String::new(),
+            language: String::new(),
+            page,
+            chunks: (number, number),
+            path: Vec::new(),
+            text: format!("text {number}"),
+            places: Vec::new(),
+            score: if number == 3 { 0.7 } else { 0.0 },
+        }
+    }
+
+    #[test]
+    fn neighbours_come_over_a_page_break_each_with_its_page() {
+        let chunks = [chunk(1, 6), chunk(2, 6), chunk(3, 7), chunk(4, 8)];
+        let around: HashMap<String, Passage> =
+            chunks.iter().map(|chunk| (chunk_id("law", chunk.chunks.0), chunk.clone())).collect();
+        let hit = Hit { passage: chunks[2].clone(), digest: String::new(), cosine: None };
+        let found = with_neighbours(vec![hit], &around, 1);
+        let told: Vec<(u32, &str, f32)> =
+            found.iter().map(|passage| (passage.page, passage.text.as_str(), passage.score)).collect();
+        assert_eq!(told, [(7, "text 3", 0.7), (6, "text 2", 0.7), (8, "text 4", 0.7)]);
+    }
 
     #[test]
     fn chunks_join_without_what_they_share() {

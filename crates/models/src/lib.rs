@@ -24,7 +24,9 @@ mod provider;
 pub mod pull;
 mod rerank;
 
-pub use chat::{Chat, ChatSettings, RemoteChat, SchemaUse, Tokenizer, ToolUse, UnknownTokenizer};
+pub use chat::{
+    Chat, ChatSettings, RemoteChat, SchemaUse, Tokenizer, ToolUse, UnknownTokenizer, WindowSource,
+};
 pub use embed::{CachedEmbedder, EmbeddingSettings, LocalEmbedder, RemoteEmbedder};
 pub use governor::{Budget, Governor, GovernorSettings, MemorySpending, Stats, WaitedStats};
 pub use local::{Card, ModelKind, Pooling, Runtime};

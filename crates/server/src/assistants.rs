@@ -65,7 +65,8 @@ async fn search(
 ) -> Result<Response<Body>, Problem> {
     let select = Select::of(asked.select.as_deref().unwrap_or_default());
     let (skip, limit) = (asked.offset.unwrap_or(0), asked.limit.unwrap_or(10).max(1));
-    let fitting: Vec<_> = app.assistants().iter().filter(|(name, info)| asked.fits(name, info)).collect();
+    let all = app.assistants();
+    let fitting: Vec<_> = all.iter().filter(|(name, info)| asked.fits(name, info)).collect();
     let page: Vec<Value> = fitting
         .iter()
         .skip(skip)
@@ -90,7 +91,7 @@ async fn one(
     _: Caller,
     Path(name): Path<String>,
 ) -> Result<axum::Json<Value>, Problem> {
-    Ok(axum::Json(json!(to_wire(&name, app.assistant(&name)?))))
+    Ok(axum::Json(json!(to_wire(&name, &*app.assistant(&name)?))))
 }
 
 async fn graph(
@@ -178,6 +179,9 @@ struct Metadata<'a> {
     /// The sets of documents that it answers from; empty means all.
     corpora: &'a [Corpus],
     tools: Vec<String>,
+    /// What is wrong with its folder since it was changed; until that is mended, it answers as before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<&'a str>,
 }
 
 fn to_wire<'a>(name: &'a str, info: &'a AssistantInfo) -> AssistantView<'a> {
@@ -198,6 +202,7 @@ fn to_wire<'a>(name: &'a str, info: &'a AssistantInfo) -> AssistantView<'a> {
             format_schemas: info.formats.iter().filter_map(with_schema).collect(),
             corpora: &definition.corpora,
             tools: info.tools.iter().map(|tool| tool.spec().name.clone()).collect(),
+            problem: info.problem.as_deref(),
         },
         version: info.topology.declared_version.max(1),
         created_at: "1970-01-01T00:00:00Z",

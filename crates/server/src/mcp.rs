@@ -139,7 +139,7 @@ impl ServerHandler for Mcp {
 
 impl Mcp {
     fn ask_schema(&self) -> Arc<Map<String, Value>> {
-        let names: Vec<&String> = self.app.assistants().keys().collect();
+        let names: Vec<String> = self.app.assistants().into_keys().collect();
         let schema = json!({
             "type": "object",
             "properties": {
@@ -159,11 +159,11 @@ impl Mcp {
     }
 
     /// A tool of an assistant by its name here, and what it may see: what the caller may, of the assistant's documents.
-    fn find(&self, caller: &Caller, name: &str) -> Option<(Scope, &Arc<dyn Port>)> {
+    fn find(&self, caller: &Caller, name: &str) -> Option<(Scope, Arc<dyn Port>)> {
         self.app.assistants().iter().find_map(|(assistant, info)| {
             let name = name.strip_prefix(assistant.as_str())?.strip_prefix('_')?;
             let tool = info.tools.iter().find(|tool| tool.spec().name == name)?;
-            Some((narrowed(&caller.scope, &info.definition.corpora), tool))
+            Some((narrowed(&caller.scope, &info.definition.corpora), tool.clone()))
         })
     }
 
@@ -250,13 +250,13 @@ fn to_wire(output: ToolOutput) -> CallToolResult {
             result.content = vec![ContentBlock::text(text)];
             result
         }
-        ToolOutput::Found(passages) => {
+        ToolOutput::Found { passages, note } => {
             let words = passages
                 .iter()
                 .map(|passage| format!("{}, page {}\n{}", passage.title, passage.page, passage.text));
-            let text = words.collect::<Vec<_>>().join("\n\n");
+            let text = note.into_iter().chain(words).collect::<Vec<_>>().join("\n\n");
             let mut result = CallToolResult::structured(json!({ "passages": passages }));
-            let text = if text.is_empty() { "nothing was found".to_owned() } else { text };
+            let text = if passages.is_empty() { "nothing was found".to_owned() } else { text };
             result.content = vec![ContentBlock::text(text)];
             result
         }

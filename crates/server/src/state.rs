@@ -65,12 +65,12 @@ impl ServerState {
     }
 
     /// Who can answer, by name.
-    pub(crate) fn assistants(&self) -> &BTreeMap<String, AssistantInfo> {
-        self.0.app.assistants().ready()
+    pub(crate) fn assistants(&self) -> BTreeMap<String, Arc<AssistantInfo>> {
+        self.0.app.assistants().ready().clone()
     }
 
     /// One that can answer.
-    pub(crate) fn assistant(&self, name: &str) -> Result<&AssistantInfo, Problem> {
+    pub(crate) fn assistant(&self, name: &str) -> Result<Arc<AssistantInfo>, Problem> {
         Ok(self.0.app.assistants().get(name)?)
     }
 }

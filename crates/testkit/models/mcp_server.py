@@ -4,9 +4,10 @@ port of loopback.
 usage: mcp_server.py [PORT]
 """
 
+import os
 import sys
 
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 
 server = MCPServer("rates")
 
@@ -21,6 +22,24 @@ def exchange_rate(currency: str) -> str:
 def echo(text: str) -> str:
     """Repeats a text."""
     return text
+
+
+@server.tool()
+def variable(name: str) -> str:
+    """Tells what a variable of its environment is set to."""
+    return os.environ.get(name, "not set")
+
+
+@server.tool()
+def header(name: str, context: Context) -> str:
+    """Tells what a header of the request says."""
+    return context.request_context.request.headers.get(name, "not set")
+
+
+@server.tool()
+def end() -> str:
+    """Ends the server, as a crash would."""
+    os._exit(1)
 
 
 if len(sys.argv) > 1:

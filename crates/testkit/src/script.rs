@@ -24,6 +24,8 @@ pub struct Script {
 
 struct Rule {
     when: When,
+    /// Whether it is for some requests only.
+    is_special: bool,
     left: Mutex<Option<usize>>,
     answer: Answer,
 }
@@ -37,34 +39,40 @@ impl Script {
     /// Answers every request alike.
     #[must_use]
     pub fn always(self, reply: Reply) -> Self {
-        self.with(|_| true, None, move |_| reply.clone())
+        self.with(|_| true, false, None, move |_| reply.clone())
     }
 
     /// Answers the next request that no earlier rule takes; further ones go to the next rule.
     #[must_use]
     pub fn once(self, reply: Reply) -> Self {
-        self.with(|_| true, Some(1), move |_| reply.clone())
+        self.with(|_| true, false, Some(1), move |_| reply.clone())
     }
 
     /// Answers requests for which `when` holds.
     #[must_use]
     pub fn when(self, when: impl Fn(&Seen) -> bool + Send + Sync + 'static, reply: Reply) -> Self {
-        self.with(when, None, move |_| reply.clone())
+        self.with(when, true, None, move |_| reply.clone())
     }
 
     /// Answers with what `answer` makes of the request.
     #[must_use]
     pub fn by(self, answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
-        self.with(|_| true, None, answer)
+        self.with(|_| true, false, None, answer)
     }
 
     fn with(
         mut self,
         when: impl Fn(&Seen) -> bool + Send + Sync + 'static,
+        is_special: bool,
         times: Option<usize>,
         answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
     ) -> Self {
-        self.rules.push(Rule { when: Box::new(when), left: Mutex::new(times), answer: Box::new(answer) });
+        self.rules.push(Rule {
+            when: Box::new(when),
+            is_special,
+            left: Mutex::new(times),
+            answer: Box::new(answer),
+        });
         self
     }
 
@@ -81,6 +89,13 @@ impl Script {
     pub fn trouble(mut self, share: f64, seed: u64) -> Self {
         self.trouble = Some((share, Mutex::new(StdRng::seed_from_u64(seed))));
         self
+    }
+
+    /// Whether a request is one that nobody scripted and that means nothing to a test: what a server can be asked about
+    /// itself.
+    pub(crate) fn is_aside(&self, seen: &Seen) -> bool {
+        let about_itself = seen.path == "/v1/models" || !seen.path.starts_with("/v1/");
+        about_itself && !self.rules.iter().any(|rule| rule.is_special && (rule.when)(seen))
     }
 
     pub(crate) fn play(&self, seen: &Seen) -> Reply {

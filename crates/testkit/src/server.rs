@@ -104,6 +104,10 @@ async fn answer(
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     let path = uri.path().to_owned();
     let seen = Seen { at: Instant::now(), path, headers, body, status: 0, ending: None };
+    if stage.script.is_aside(&seen) {
+        let answer = Response::builder().status(404).body(Body::from("{}"));
+        return answer.expect("a plain answer");
+    }
     let streamed = seen.body["stream"] == true;
     let wants_usage = seen.body["stream_options"]["include_usage"] == true;
     let reply = stage.script.play(&seen);

@@ -23,7 +23,8 @@ export function useAssistants() {
   return useQuery({
     queryKey: names.assistants,
     queryFn: async () => body(await api.POST("/assistants/search", { body: { limit: 1000 } })),
-    staleTime: Number.POSITIVE_INFINITY,
+    // Folders of assistants may change while the server runs.
+    staleTime: 10_000,
   });
 }
 

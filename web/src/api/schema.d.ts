@@ -2428,6 +2428,8 @@ export interface components {
             /** @description The sets of documents that it answers from; empty means all. */
             corpora: string[];
             tools: string[];
+            /** @description What is wrong with its folder since it was changed; until that is mended, it answers as before. */
+            problem?: string | null;
         };
         AssistantSearch: {
             graph_id?: string | null;
@@ -2619,7 +2621,7 @@ export interface components {
         /** @description What a person wants. */
         Intent: "chat" | "direct_rag" | "specific_doc_rag";
         /** @description What decided the intent. */
-        RoutedBy: "mode" | "mention" | "smalltalk" | "distance" | "model";
+        RoutedBy: "mode" | "mention" | "smalltalk" | "phrase" | "distance" | "model";
         /** @description A document by its names, as a person may call it. */
         DocumentName: {
             /** @description Which document. */
@@ -2642,7 +2644,9 @@ export interface components {
             action: string;
             /** @description What it is for. */
             description: string;
-            /** @description With what. */
+            /** @description Why it is needed. */
+            reasoning?: string;
+            /** @description With what, by name. */
             inputs: unknown;
             /** @description Whether it was done. */
             done: boolean;
@@ -3510,6 +3514,8 @@ export interface components {
              * @description How many sources it gave.
              */
             sources?: number | null;
+            /** @description What is to be known of how it was found, such as that other documents than the usual ones were searched. */
+            note?: string | null;
             /** @description What it gave, for whoever shows it. */
             data?: unknown;
             /** @description Why it failed. */

@@ -84,6 +84,7 @@ export function Plan({ steps }: { steps: readonly PlanStep[] }) {
             <Icon name={step.done ? "done" : "right"} size={14} />
             <span>
               {step.description} <code>{step.action}</code>
+              {step.reasoning && <span className="soft"> {step.reasoning}</span>}
               {step.done && <span className="hidden"> {words.done}</span>}
             </span>
           </li>
@@ -121,6 +122,7 @@ export function ToolCallView({ call }: { call: ToolCall }) {
       </summary>
       <pre>{JSON.stringify(call.arguments, null, 2)}</pre>
       {result?.error && <p className="notice bad">{result.error}</p>}
+      {result?.note && <p className="notice">{result.note}</p>}
       {result?.data != null && <pre>{JSON.stringify(result.data, null, 2).slice(0, 4000)}</pre>}
     </details>
   );

@@ -12,6 +12,7 @@ export type ToolCall = {
   readonly result?: {
     readonly sources?: number | null;
     readonly error?: string | null;
+    readonly note?: string | null;
     readonly data?: unknown;
   };
 };

@@ -6,13 +6,14 @@ import { type DragEvent, type ReactNode, useEffect, useRef, useState } from "rea
 import { type DocumentFilter, useDocuments } from "../api/queries";
 import { address, go } from "../route";
 import { Icon } from "../ui/icons";
-import { Dialog, Problem } from "../ui/parts";
+import { Problem } from "../ui/parts";
 import { useTitle } from "../ui/title";
 import { useWords } from "../words";
+import { AddFiles, FromUrl } from "./adding";
 import { Figures } from "./figures";
 import { List } from "./list";
 import { Loads } from "./loading";
-import { type DocumentMetadata, fetchFrom, send, watch } from "./loads";
+import { watch } from "./loads";
 
 const FILTERS = ["corpus", "type", "status", "search", "sort"] as const;
 const STATUSES = ["ready", "loading", "empty", "failed", "duplicate"] as const;
@@ -31,8 +32,8 @@ export function Documents({ query }: { query: URLSearchParams }) {
   const loading = useDocuments({ status: "loading" }, 0, 50);
   const [dropping, setDropping] = useState(false);
   const [fetching, setFetching] = useState(false);
+  const [files, setFiles] = useState<readonly File[]>([]);
   const choose = useRef<HTMLInputElement>(null);
-  const metadata: DocumentMetadata = { corpus: filter.corpus, type: filter.type };
 
   // Follow all loads in progress, also those of other users.
   useEffect(() => {
@@ -44,9 +45,10 @@ export function Documents({ query }: { query: URLSearchParams }) {
   const drop = (event: DragEvent) => {
     event.preventDefault();
     setDropping(false);
-    send(queries, [...event.dataTransfer.files], metadata);
+    setFiles([...event.dataTransfer.files]);
   };
   const { corpora = {}, types = {}, figures, total } = first.data ?? {};
+  const choices = { corpora: Object.keys(corpora), types: Object.keys(types), filter };
   const nothing = first.data && Object.keys(corpora).length === 0;
   return (
     <section
@@ -71,7 +73,7 @@ export function Documents({ query }: { query: URLSearchParams }) {
             hidden
             data-testid="files"
             onChange={(event) => {
-              send(queries, [...(event.target.files ?? [])], metadata);
+              setFiles([...(event.target.files ?? [])]);
               event.target.value = "";
             }}
           />
@@ -146,7 +148,8 @@ export function Documents({ query }: { query: URLSearchParams }) {
           {words.documents.dropNow}
         </div>
       )}
-      <FromUrl open={fetching} onClose={() => setFetching(false)} metadata={metadata} />
+      <AddFiles {...choices} files={files} onClose={() => setFiles([])} />
+      <FromUrl {...choices} open={fetching} onClose={() => setFetching(false)} />
     </section>
   );
 }
@@ -160,42 +163,5 @@ function Pick({ label, value, onPick, children }: PickProps) {
       <option value="">{words.documents.all(label)}</option>
       {children}
     </select>
-  );
-}
-
-function FromUrl({ open, onClose, metadata }: { open: boolean; onClose: () => void; metadata: DocumentMetadata }) {
-  const words = useWords();
-  const queries = useQueryClient();
-  const [text, setText] = useState("");
-  const urls = text.split(/\s+/).filter((line) => /^https?:\/\//.test(line));
-  return (
-    <Dialog open={open} onClose={onClose} title={words.documents.fromUrl} about={words.documents.urlAbout}>
-      <form
-        className="feedback"
-        onSubmit={(event) => {
-          event.preventDefault();
-          for (const url of urls) void fetchFrom(queries, url, metadata);
-          setText("");
-          onClose();
-        }}
-      >
-        <textarea
-          className="field"
-          rows={4}
-          aria-label={words.documents.urls}
-          placeholder="https://"
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-        />
-        <div className="row feedback-bottom">
-          <button type="button" className="button" onClick={onClose}>
-            {words.cancel}
-          </button>
-          <button type="submit" className="button main" disabled={urls.length === 0}>
-            {words.documents.fetch(urls.length)}
-          </button>
-        </div>
-      </form>
-    </Dialog>
   );
 }

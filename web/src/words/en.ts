@@ -1,6 +1,7 @@
 // English. The other languages have the same keys.
 
 export const en = {
+  languageName: "English",
   skip: "Skip to content",
   menu: "Menu",
   navigation: "Navigation",
@@ -154,6 +155,15 @@ export const en = {
     readyCount: (_count: number, text: string) => `${text} ready`,
     skippedCount: (_count: number, text: string) => `${text} skipped`,
     add: "Add files",
+    addFiles: (count: number) => (count === 1 ? "Add 1 file" : `Add ${count} files`),
+    upload: "Upload",
+    corpusFor: (corpus: string, assistants: string) => `${corpus}, for ${assistants}`,
+    newCorpus: "New corpus…",
+    corpusName: "Name of the new corpus",
+    corpusRule: "Lowercase letters, digits, - and _",
+    typeByName: "from the file name",
+    labels: "Labels",
+    labelsAbout: "all users, or labels separated by commas",
     fromUrl: "Add from URL",
     urlAbout: "One URL per line. The server downloads them if its configuration allows the host.",
     urls: "URLs",

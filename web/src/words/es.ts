@@ -3,6 +3,7 @@
 import type { Words } from "./en";
 
 export const es: Words = {
+  languageName: "Español",
   skip: "Ir al contenido",
   menu: "Menú",
   navigation: "Navegación",
@@ -155,6 +156,15 @@ export const es: Words = {
     readyCount: (count, text) => `${text} ${count === 1 ? "listo" : "listos"}`,
     skippedCount: (count, text) => `${text} ${count === 1 ? "omitida" : "omitidas"}`,
     add: "Añadir archivos",
+    addFiles: (count) => (count === 1 ? "Añadir 1 archivo" : `Añadir ${count} archivos`),
+    upload: "Subir",
+    corpusFor: (corpus, assistants) => `${corpus}, para ${assistants}`,
+    newCorpus: "Nuevo corpus…",
+    corpusName: "Nombre del nuevo corpus",
+    corpusRule: "Minúsculas, cifras, - y _",
+    typeByName: "por el nombre del archivo",
+    labels: "Etiquetas",
+    labelsAbout: "todos los usuarios, o etiquetas separadas por comas",
     fromUrl: "Añadir desde URL",
     urlAbout: "Una URL por línea. El servidor las descarga si su configuración permite el host.",
     urls: "URL",

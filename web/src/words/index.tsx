@@ -2,13 +2,22 @@
 
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react";
 import { en, type Words } from "./en";
-import { es } from "./es";
 
 export type { Words };
 
-const ALL: Record<string, Words> = { en, es };
+// A language is a file of its own, named by its ISO 639-1 code, which exports its texts under that code.
+const FILES = import.meta.glob<Record<string, Words>>("./??.ts", { eager: true });
 
-export const LANGUAGES: Record<string, string> = { en: "English", es: "Español" };
+const ALL: Record<string, Words> = Object.fromEntries(
+  Object.entries(FILES).map(([path, file]) => {
+    const code = path.slice(2, 4);
+    return [code, file[code] ?? en];
+  }),
+);
+
+export const LANGUAGES: Record<string, string> = Object.fromEntries(
+  Object.entries(ALL).map(([code, words]) => [code, words.languageName]),
+);
 
 const STORAGE_KEY = "ibid.language";
 

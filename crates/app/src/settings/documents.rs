@@ -64,13 +64,18 @@ pub struct IngestSettings {
     pub chunk_overlap: usize,
     /// A page with fewer characters has no content.
     pub least_characters: usize,
+    /// How many pages are read in one step. After a crash, a step that was done is not done again.
+    pub pages_at_once: u32,
     /// The largest file, in megabytes.
     pub largest_mb: u64,
     /// How many documents are loaded at once.
     pub at_once: usize,
     /// The hosts from which documents may be fetched.
     pub hosts: Vec<String>,
-    /// Which words in a file name tell its type, such as "chapter hts = hts_schedule"; the first row that fits.
+    /// Which of the documents that assistants name under `[[documents]]` are fetched when a server starts.
+    pub named: NamedDocuments,
+    /// Which words in a file name tell its type, such as "chapter hts = hts_schedule"; the first row that fits. An assistant
+    /// may have a table of its own.
     #[serde(deserialize_with = "types")]
     pub types: Vec<String>,
 }
@@ -78,13 +83,6 @@ pub struct IngestSettings {
 impl Default for IngestSettings {
     fn default() -> Self {
         let size = ChunkSize::default();
-        let types = [
-            "chapter hts = hts_schedule",
-            "tariff 301 = section301_tariff",
-            "import cbp = cbp_guide",
-            "govpub = gov_publication",
-            "fda fcc doe = agency_regulation",
-        ];
         Self {
             pdfium: None,
             recognition: "eng+spa".to_owned(),
@@ -92,12 +90,27 @@ impl Default for IngestSettings {
             chunk_characters: size.characters,
             chunk_overlap: size.overlap,
             least_characters: 100,
+            pages_at_once: 64,
             largest_mb: 200,
             at_once: 2,
             hosts: Vec::new(),
-            types: types.map(str::to_owned).to_vec(),
+            named: NamedDocuments::default(),
+            types: Vec::new(),
         }
     }
+}
+
+/// Which of the documents that assistants name are fetched when a server starts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NamedDocuments {
+    /// Those of assistants in the user's folder: nobody asked for those of assistants that ship.
+    #[default]
+    Own,
+    /// Also those of assistants that ship.
+    All,
+    /// None; `ibid ingest --assistant NAME` loads them.
+    None,
 }
 
 /// Rows of the table of types, each with words and a type.
@@ -124,12 +137,29 @@ impl IngestSettings {
 
     /// The type of a document, by its file name and a table.
     fn kind_by(types: &[String], name: &str) -> String {
-        let name = name.to_lowercase();
+        let in_name = words(name);
         let rows = types.iter().filter_map(|row| row.split_once('='));
-        let fits = |words: &str| words.split_whitespace().any(|word| name.contains(&word.to_lowercase()));
+        let fits = |row: &str| row.split_whitespace().any(|word| in_name.contains(&word.to_lowercase()));
         let found = rows.into_iter().find(|(words, _)| fits(words)).map(|(_, kind)| kind.trim().to_owned());
         found.unwrap_or_else(|| "general".to_owned())
     }
+}
+
+/// The words of a file name; a number is a word of its own.
+fn words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut before = None;
+    for letter in name.chars().flat_map(char::to_lowercase) {
+        let kind = (letter.is_alphanumeric(), letter.is_numeric());
+        if before != Some(kind) {
+            words.push(String::new());
+        }
+        before = Some(kind);
+        if let Some(word) = words.last_mut() {
+            word.push(letter);
+        }
+    }
+    words
 }
 
 #[cfg(test)]
@@ -137,11 +167,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_of_a_file_tells_its_type() {
-        let config = IngestSettings::default();
-        assert_eq!(IngestSettings::kind_by(&config.types, "Chapter_85.pdf"), "hts_schedule");
-        assert_eq!(IngestSettings::kind_by(&config.types, "Tariff_List_09.17.18.pdf"), "section301_tariff");
-        assert_eq!(IngestSettings::kind_by(&config.types, "FDA-lasers.html"), "agency_regulation");
-        assert_eq!(IngestSettings::kind_by(&config.types, "handbook.pdf"), "general");
+    fn whole_words_in_the_name_of_a_file_tell_its_type() {
+        let types = ["chapter hts = hts_schedule", "tariff 301 = section301_tariff", "fda doe = agency"];
+        let types = types.map(str::to_owned);
+        let kind = |name: &str| IngestSettings::kind_by(&types, name);
+        assert_eq!(kind("Chapter_85.pdf"), "hts_schedule");
+        assert_eq!(kind("Chapter85.pdf"), "hts_schedule");
+        assert_eq!(kind("Tariff_List_09.17.18.pdf"), "section301_tariff");
+        assert_eq!(kind("list301a.pdf"), "section301_tariff");
+        assert_eq!(kind("FDA-lasers.html"), "agency");
+        for other in ["handbook.pdf", "rights.pdf", "who-does-it.pdf", "page-3010.pdf"] {
+            assert_eq!(kind(other), "general", "{other}");
+        }
+        assert_eq!(IngestSettings::default().load_settings("Chapter_85.pdf", &[]).kind, "general");
     }
 }

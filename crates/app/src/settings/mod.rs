@@ -13,7 +13,7 @@ use ibid_engine::LocalSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use documents::{IngestSettings, StoreSettings};
+pub use documents::{IngestSettings, NamedDocuments, StoreSettings};
 pub use duration::Span;
 pub use models::{
     BudgetSettings, EmbeddingModelSettings, KNOWN_PROVIDERS, KnownProvider, LOCAL_PROVIDERS, ModelSettings,

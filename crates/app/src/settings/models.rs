@@ -95,15 +95,16 @@ impl ProviderAccount {
 }
 
 /// One chat model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelSettings {
     /// Whose model it is: a name under `providers`, or one that ibid knows.
     pub provider: String,
     /// Its name there.
     pub model: String,
-    /// How many tokens it can read and write in one call.
-    pub context: usize,
+    /// How many tokens it can read and write in one call. Without it, what its server tells (llama.cpp, Ollama, vLLM, LM
+    /// Studio), else 8192. What a server tells is never exceeded.
+    pub context: Option<usize>,
     /// How many tokens it may write; what the provider allows if not set.
     pub max_output: Option<usize>,
     /// What a million tokens that it reads cost, in US dollars.
@@ -120,24 +121,6 @@ pub struct ModelSettings {
     pub tokenizer: Option<String>,
     /// Further fields of each request, such as { reasoning_effort = "low" }.
     pub extra: BTreeMap<String, serde_json::Value>,
-}
-
-impl Default for ModelSettings {
-    fn default() -> Self {
-        Self {
-            provider: String::new(),
-            model: String::new(),
-            context: 8192,
-            max_output: None,
-            input_price: None,
-            output_price: None,
-            fallback: Vec::new(),
-            tools: None,
-            schema: None,
-            tokenizer: None,
-            extra: BTreeMap::new(),
-        }
-    }
 }
 
 /// The model that gives texts their vectors. Without any of this, one that was pulled is used, else one of a

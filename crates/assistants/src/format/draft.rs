@@ -1,10 +1,13 @@
 //! What a model wrote, and what is read from it.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{ANSWER, AnswerFormat, CITATIONS, TEXT, fields};
+use crate::language::{Texts, plain};
 
 /// A citation as a model gives it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,6 +48,8 @@ pub struct ParsedAnswer {
     pub fields: Value,
     /// Everything that it claims, in its words and in its other fields.
     pub claims: String,
+    /// Whether it says that the sources do not hold the answer.
+    pub unanswered: bool,
 }
 
 impl Draft {
@@ -58,19 +63,36 @@ impl Draft {
     }
 
     /// Reads it by its format.
-    pub fn read(&self, format: &AnswerFormat) -> ParsedAnswer {
+    pub(crate) fn read(&self, format: &AnswerFormat, texts: &Texts) -> ParsedAnswer {
         // Small talk is text, whatever was asked for.
         let schema = format.schema().filter(|_| self.format != TEXT);
         let parsed: Option<Value> = schema.and_then(|_| serde_json::from_str(&self.raw).ok());
         let fields = parsed.filter(|fields| fields[ANSWER].is_string()).unwrap_or_default();
         let answer = fields[ANSWER].as_str().map_or_else(|| self.answer(), |answer| answer.trim().to_owned());
+        let phrase = plain(&texts.unknown_phrase);
+        let unanswered = answer.contains(SIGNAL) || plain(&answer).starts_with(&phrase);
+        let answer = without_signal(&answer);
         let cited = serde_json::from_value(fields[CITATIONS].clone()).unwrap_or_default();
         let mut claims = answer.clone();
         if let Some(schema) = schema {
             fields::claims(schema, &fields, &mut claims);
         }
-        ParsedAnswer { answer, cited, fields, claims }
+        ParsedAnswer { answer, cited, fields, claims, unanswered }
     }
+}
+
+/// By this mark a model says that the sources do not hold the answer, in whatever language: no source has the number 0.
+const SIGNAL: &str = "[0]";
+
+fn without_signal(answer: &str) -> String {
+    answer.replace(" [0]", "").replace(SIGNAL, "").trim().to_owned()
+}
+
+/// As much of an answer as can be shown while it comes: without the signal, and without what may become one.
+pub(crate) fn without_signal_so_far(answer: &str) -> Cow<'_, str> {
+    let open = ["[0", "["].into_iter().find(|end| answer.ends_with(end));
+    let shown = &answer[..answer.len() - open.map_or(0, str::len)];
+    if shown.contains(SIGNAL) { Cow::Owned(shown.replace(SIGNAL, "")) } else { Cow::Borrowed(shown) }
 }
 
 /// As much of the answer as has come of a structured one: the field `answer`, which comes first.

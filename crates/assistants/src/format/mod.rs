@@ -11,8 +11,8 @@ use std::sync::Arc;
 use ibid_core::model::AnswerSchema;
 use serde_json::{Map, Value, json};
 
-pub(crate) use draft::answer_so_far;
 pub use draft::{CitationDraft, Draft, ParsedAnswer};
+pub(crate) use draft::{answer_so_far, without_signal_so_far};
 
 /// The format without fields, which needs no schema.
 pub const TEXT: &str = "text";
@@ -175,7 +175,7 @@ mod tests {
             partial: false,
             cut_off: false,
         };
-        let written = draft.read(&format);
+        let written = draft.read(&format, crate::language::Language::english().texts());
         assert_eq!(written.cited, [CitationDraft { source: 1, page: Some(3), quote: "2%".to_owned() }]);
         assert_eq!(written.claims, "Two percent [1].\n8539.52.00\n2%");
         let fields = format.fill(&written.fields, "Two percent [1].", json!([])).unwrap();

@@ -11,6 +11,7 @@ mod values;
 mod warning;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 use ibid_core::Scope;
 use ibid_core::answer::{Citation, QuoteMatch, Warning, WarningKind};
@@ -69,13 +70,12 @@ pub async fn check(
     language: Language,
 ) -> Result<VerifiedAnswer, EvidenceError> {
     let mut warnings = Vec::new();
+    let texts = language.texts();
     let known: BTreeSet<u32> = sources.iter().map(|source| source.number).collect();
     let (answer, marks) = marks::read(&written.answer, &known);
     for number in marks.unknown.iter().chain(written.cited.iter().map(|cited| &cited.source)) {
         if !known.contains(number) {
-            let (english, spanish) =
-                (format!("there is no source {number}"), format!("no hay fuente {number}"));
-            let warning = warning(WarningKind::UnknownSource, language, english, spanish);
+            let warning = warning(WarningKind::UnknownSource, &texts.unknown_source, &[("source", number)]);
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
@@ -100,10 +100,9 @@ pub async fn check(
         let citation = pages.of_source(source, &cited, &about, &mut warnings).await?;
         if citation.found == QuoteMatch::NotFound {
             let (source, quote) = (cited.source, cited.quote.trim());
-            let english = format!("source {source} does not say: {quote}");
-            let spanish = format!("la fuente {source} no dice: {quote}");
-            warnings
-                .push(warning_about(warning(WarningKind::QuoteNotFound, language, english, spanish), quote));
+            let values: [(&str, &dyn Display); 2] = [("source", &source), ("quote", &quote)];
+            let found = warning(WarningKind::QuoteNotFound, &texts.source_does_not_say, &values);
+            warnings.push(warning_about(found, quote));
         }
         citations.push(citation);
     }
@@ -119,12 +118,8 @@ pub async fn check(
                 citations.push(citation);
             }
             None => {
-                let english = format!("no source that is cited says: {quote}");
-                let spanish = format!("ninguna fuente citada dice: {quote}");
-                warnings.push(warning_about(
-                    warning(WarningKind::QuoteNotFound, language, english, spanish),
-                    quote,
-                ));
+                let found = warning(WarningKind::QuoteNotFound, &texts.no_source_says, &[("quote", quote)]);
+                warnings.push(warning_about(found, quote));
                 citations.extend(pages.missed(sources, quote, of.first()));
                 let missed = of.first().map(|one| one.source);
                 citations.retain(|other| {
@@ -139,8 +134,7 @@ pub async fn check(
     let cited: BTreeSet<u32> = citations.iter().map(|citation| citation.source).collect();
     warnings.extend(unborne_values(&marks::without(&written.claims), sources, &cited, said, language));
     if cited.is_empty() && !sources.is_empty() {
-        let (english, spanish) = ("the answer cites no source", "la respuesta no cita ninguna fuente");
-        warnings.push(warning(WarningKind::NothingCited, language, english.to_owned(), spanish.to_owned()));
+        warnings.push(warning(WarningKind::NothingCited, &texts.nothing_cited, &[]));
     }
     Ok(VerifiedAnswer { answer, citations, warnings })
 }
@@ -283,10 +277,9 @@ impl Pages<'_> {
         let page = cited.page.unwrap_or(passage.page);
         if citation.found == QuoteMatch::Unquoted {
             if page != passage.page {
-                let (source, own) = (cited.source, passage.page);
-                let english = format!("source {source} is on page {own}, not {page}");
-                let spanish = format!("la fuente {source} está en la página {own}, no en la {page}");
-                warnings.push(warning(WarningKind::WrongPage, self.language, english, spanish));
+                let values: [(&str, &dyn Display); 3] =
+                    [("source", &cited.source), ("own", &passage.page), ("page", &page)];
+                warnings.push(warning(WarningKind::WrongPage, &self.language.texts().other_page, &values));
             }
             return Ok(citation);
         }
@@ -305,10 +298,10 @@ impl Pages<'_> {
         citation.found = found;
         if found == QuoteMatch::NotFound {
             if page != passage.page {
-                let (title, quote) = (&passage.title, &citation.snippet);
-                let english = format!("page {page} of {title} does not say: {quote}");
-                let spanish = format!("la página {page} de {title} no dice: {quote}");
-                warnings.push(warning(WarningKind::WrongPage, self.language, english, spanish));
+                let values: [(&str, &dyn Display); 3] =
+                    [("page", &page), ("title", &passage.title), ("quote", &citation.snippet)];
+                let text = &self.language.texts().page_does_not_say;
+                warnings.push(warning(WarningKind::WrongPage, text, &values));
             }
             return Ok(citation);
         }
@@ -395,11 +388,10 @@ fn unborne_values(
             continue;
         }
         let written = value.written.trim();
-        let (only, solo) = if asked { (", only in the question", ", solo en la pregunta") } else { ("", "") };
-        let english = format!("{written} is in no source that is cited{only}");
-        let spanish = format!("{written} no está en ninguna fuente citada{solo}");
-        warnings
-            .push(warning_about(warning(WarningKind::ValueNotFound, language, english, spanish), written));
+        let texts = language.texts();
+        let text = if asked { &texts.value_in_question_only } else { &texts.value_in_no_source };
+        let found = warning(WarningKind::ValueNotFound, text, &[("value", &written)]);
+        warnings.push(warning_about(found, written));
         missing.push(value);
     }
     warnings

@@ -1,16 +1,14 @@
-//! What the guard finds, in words, in the language of whoever asks.
+//! What the guard finds, in words, in the language of the conversation.
+
+use std::fmt::Display;
 
 use ibid_core::answer::{Warning, WarningKind};
 
-use crate::language::Language;
+use crate::language::filled;
 
-/// A warning in the words of a language.
-pub(crate) fn warning(kind: WarningKind, language: Language, english: String, spanish: String) -> Warning {
-    let text = match language {
-        Language::English => english,
-        Language::Spanish => spanish,
-    };
-    Warning { kind, text, about: None }
+/// A warning in the words of a language, with values in their places.
+pub(crate) fn warning(kind: WarningKind, text: &str, values: &[(&str, &dyn Display)]) -> Warning {
+    Warning { kind, text: filled(text, values), about: None }
 }
 
 /// The same, about some words of the answer.

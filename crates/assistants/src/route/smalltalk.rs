@@ -1,87 +1,44 @@
-//! What people say in passing, in English and Spanish: greetings, thanks, goodbyes, and questions to the assistant about
-//! itself.
+//! What can be told of a message by its words, in every language that ibid speaks: greetings, thanks, goodbyes and
+//! questions about the assistant itself; replies; questions; requests for what documents say.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
+use crate::language::{CATALOGUES, plain};
 
 /// A longer message says more than a greeting.
 const MOST_WORDS: usize = 9;
 
-static SMALLTALK: LazyLock<Regex> = LazyLock::new(|| {
-    #[expect(clippy::expect_used, reason = "the pattern is written here and tested")]
-    Regex::new(
-        r"(?x)^(?:
-            (?:hi|hello|hey|hiya|howdy|yo|greetings|good\ (?:morning|afternoon|evening|day|night))
-              (?:\ (?:there|everyone|all|again|ibid|assistant|bot|you))*
-              (?:\ how\ are\ (?:you|things)(?:\ (?:doing|today))*)?
-          | (?:how\ are\ you|how\ is\ it\ going|hows\ it\ going|whats\ up|sup)(?:\ (?:doing|today))*
-          | (?:many\ )?(?:thanks|thank\ you|thx|ty|cheers)
-              (?:\ (?:a\ lot|so\ much|very\ much|again|that\ helps|for\ (?:your|the)\ help|everyone))*
-          | (?:great|perfect|nice|cool|awesome|excellent|ok|okay|fine|got\ it|understood|i\ see|alright|sounds\ good)
-              (?:\ (?:thanks|thank\ you|work|job|then|so\ far|a\ lot|very\ much))*
-          | (?:bye|goodbye|see\ you|see\ ya|take\ care|have\ a\ (?:nice|good|great)\ (?:day|weekend|evening))
-              (?:\ (?:later|soon|tomorrow|then|bye|now))*
-          | (?:who|what)\ are\ you | what(?:s|\ is)\ your\ name | what\ can\ you\ do(?:\ for\ me)?
-          | (?:can|could|will)\ you\ help(?:\ me)? | are\ you\ (?:a\ (?:bot|robot|human|person)|real|there)
-          | tell\ me\ a\ joke | (?:yes|no|yep|nope|sure|please|maybe)(?:\ (?:please|thanks|thank\ you))?
-          | (?:hola|buenas|buen\ dia|buenos\ dias|buenas\ (?:tardes|noches)|que\ tal|saludos|hey|ey)
-              (?:\ (?:a\ todos|que\ tal|como\ (?:estas|esta|va|andas)|ibid|asistente|de\ nuevo))*
-          | como\ (?:estas|esta|va\ todo|va|andas|te\ va)(?:\ hoy)?
-          | (?:muchas\ |mil\ )?gracias(?:\ (?:por\ (?:tu|la|su)\ ayuda|de\ nuevo|a\ ti|muy\ amable))*
-          | (?:perfecto|genial|excelente|buenisimo|ok|vale|bien|de\ acuerdo|entendido|entiendo|listo|claro|dale|barbaro)
-              (?:\ (?:gracias|muchas\ gracias|entonces))*
-          | (?:adios|chau|chao|hasta\ (?:luego|pronto|manana)|nos\ vemos)(?:\ (?:gracias|luego))*
-          | quien\ (?:eres|sos|es\ usted) | como\ te\ llamas | que\ (?:puedes|podes|sabes)\ hacer
-          | (?:puedes|podes|podrias|me\ puedes|me\ podes)\ ayudar(?:me)? | (?:si|no)(?:\ (?:gracias|por\ favor))?
-          | cuentame\ un\ chiste
-        )$",
-    )
-    .expect("a pattern that can be read")
-});
-
 /// Whether a message is only said in passing.
 pub fn is_smalltalk(message: &str) -> bool {
-    let words = message.split_whitespace().map(plain).filter(|word| !word.is_empty());
-    let words: Vec<String> = words.take(MOST_WORDS + 1).collect();
-    (1..=MOST_WORDS).contains(&words.len()) && SMALLTALK.is_match(&words.join(" "))
+    let message = plain(message);
+    let words = message.split_whitespace().count();
+    (1..=MOST_WORDS).contains(&words)
+        && CATALOGUES.iter().any(|language| language.words.smalltalk.is_match(&message))
 }
 
 /// Whether a message takes up what was said before: then it means more than it says.
 pub fn is_reply(message: &str) -> bool {
-    const REPLIES: [&str; 12] =
-        ["yes", "no", "yep", "nope", "sure", "please", "maybe", "si", "claro", "dale", "bueno", "quiza"];
-    let first = message.split_whitespace().map(plain).find(|word| !word.is_empty());
-    first.is_some_and(|word| REPLIES.contains(&word.as_str()))
+    let message = plain(message);
+    let first = message.split(' ').next().unwrap_or_default();
+    CATALOGUES.iter().any(|language| language.words.replies.iter().any(|word| word == first))
 }
-
-/// Words that a question begins with, in English and Spanish.
-const ASKING: [&str; 44] = [
-    "what", "which", "who", "whom", "whose", "when", "where", "why", "how", "is", "are", "was", "were", "do",
-    "does", "did", "can", "could", "may", "must", "should", "will", "would", "has", "have", "tell",
-    "explain", "list", "compare", "describe", "que", "cual", "cuales", "quien", "quienes", "cuando", "donde",
-    "como", "cuanto", "cuanta", "cuantos", "explica", "compara", "dime",
-];
 
 /// Whether a message has the form of a question or a request for something.
 pub fn is_question(message: &str) -> bool {
-    let first = message.split_whitespace().map(plain).find(|word| !word.is_empty());
-    message.contains(['?', '\u{bf}']) || first.is_some_and(|word| ASKING.contains(&word.as_str()))
+    if message.contains(['?', '\u{bf}']) {
+        return true;
+    }
+    let message = plain(message);
+    let first = message.split(' ').next().unwrap_or_default();
+    CATALOGUES.iter().any(|language| language.words.questions.iter().any(|word| word == first))
 }
 
-/// A word without case, accents and punctuation.
-fn plain(word: &str) -> String {
-    let letters = word.to_lowercase();
-    let letters = letters.chars().map(|letter| match letter {
-        'á' => 'a',
-        'é' => 'e',
-        'í' => 'i',
-        'ó' => 'o',
-        'ú' | 'ü' => 'u',
-        'ñ' => 'n',
-        other => other,
-    });
-    letters.filter(|letter| letter.is_alphanumeric()).collect()
+/// Whether a message says that it wants what documents say.
+pub fn asks_for_documents(message: &str) -> bool {
+    let message = format!(" {} ", plain(message));
+    CATALOGUES.iter().any(|language| {
+        let words = &language.words;
+        words.documents.iter().any(|phrase| message.contains(&format!(" {phrase} ")))
+            || words.requests.iter().any(|phrase| message.starts_with(&format!(" {phrase} ")))
+    })
 }
 
 #[cfg(test)]
@@ -96,6 +53,22 @@ mod tests {
         }
         for message in ["My grandmother bakes cakes", "I see that it is late", ""] {
             assert!(!is_question(message), "{message}");
+        }
+    }
+
+    #[test]
+    fn words_that_ask_for_documents_are_heard() {
+        for message in [
+            "Find the rule on samples",
+            "What, according to chapter 85, is a lamp?",
+            "¿En qué página está?",
+            "Según la ley, ¿cuándo?",
+            "De acordo com a lei, quando?",
+        ] {
+            assert!(asks_for_documents(message), "{message}");
+        }
+        for message in ["I find that nice", "hello", "Tell me a joke", "Write me a page of verse"] {
+            assert!(!asks_for_documents(message), "{message}");
         }
     }
 
@@ -115,6 +88,8 @@ mod tests {
             "Chau",
             "perfecto, gracias",
             "who are you?",
+            "Olá, tudo bem?",
+            "Muito obrigada!",
         ];
         for message in passing {
             assert!(is_smalltalk(message), "{message}");

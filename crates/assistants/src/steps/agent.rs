@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use ibid_core::answer::{Intent, PlanStep, Route, RoutedBy};
 use ibid_core::event::TurnEvent;
 use ibid_core::model::{ModelError, Prompt, ToolCall, ToolChoice};
 use ibid_graph::{Context, NodeError};
 use serde_json::json;
 
+use crate::definition::{FirstRound, Knowledge};
 use crate::node_context::{NodeContext, Reply, emit, failed};
+use crate::route::smalltalk;
 use crate::turn::{Call, ToolRound, TurnState, TurnUpdate};
 
 /// The calls of one round have at most so many tokens.
@@ -25,21 +28,21 @@ pub(crate) async fn agent(
     });
     emit(&context, &TurnEvent::Plan { steps: turn.plan.clone() });
     let (model, limits) = (node_context.ports.answer.as_ref(), &node_context.definition.limits);
-    let (persona, plan) = (node_context.persona(&turn)?, &turn.plan);
-    let mut prompts = vec![Prompt::System(node_context.prompt(
-        "agent",
-        &turn,
-        json!({ "persona": persona, "plan": plan }),
-    )?)];
+    let (persona, tools) = (node_context.persona(&turn)?, &node_context.ports.tools);
+    let has_tool = |step: &PlanStep| tools.iter().any(|tool| tool.spec().name == step.action);
+    let unknown: Vec<&str> =
+        turn.plan.iter().filter(|step| !has_tool(step)).map(|step| step.action.as_str()).collect();
+    let variables = json!({ "persona": persona, "plan": turn.plan, "unknown": unknown });
+    let mut prompts = vec![Prompt::System(node_context.prompt("agent", &turn, variables)?)];
     prompts.extend(node_context.history(model, &turn));
     prompts.push(Prompt::User(turn.question.clone()));
     prompts.extend(turn.rounds.iter().flat_map(shown));
     let mut request = node_context.request(&turn, prompts);
-    request.tools = node_context.ports.tools.iter().map(|tool| tool.spec().clone()).collect();
+    request.tools = tools.iter().map(|tool| tool.spec().clone()).collect();
     request.max_output_tokens = Some(MOST_TOKENS);
-    // Who has not looked cannot answer.
     let has_looked = !turn.rounds.is_empty();
-    if !has_looked && !request.tools.is_empty() {
+    let must_look = node_context.definition.first_round == FirstRound::Required;
+    if must_look && !has_looked && !request.tools.is_empty() {
         request.tool_choice = ToolChoice::Required;
     }
     let reply = match node_context.ask(&context, model, request, |_| {}).await {
@@ -69,12 +72,20 @@ pub(crate) async fn agent(
         }
     }
     if calls.is_empty() && !has_looked && !reply.partial {
+        // Whoever asks is not answered from what a model believes to know.
+        let asks = smalltalk::is_question(&turn.request.text) || turn.names_documents();
+        let from_documents = node_context.definition.knowledge == Knowledge::Documents;
+        if !(must_look || asks && from_documents) {
+            let route = Route { intent: Some(Intent::Chat), by: RoutedBy::Model, documents: Vec::new() };
+            emit(&context, &TurnEvent::Routed(route.clone()));
+            return Ok(TurnUpdate::Routed { route, question: turn.question.clone(), spent: reply.spent });
+        }
         calls.extend(search(&node_context, &turn));
     }
     Ok(TurnUpdate::ToolCallsRequested { text: reply.text, calls, spent: reply.spent })
 }
 
-/// A search for the question itself, for a model that calls no tool although it must.
+/// A search for the question itself, for a model that calls no tool although it should.
 fn search(node_context: &NodeContext, turn: &TurnState) -> Option<Call> {
     let mut names = node_context.ports.tools.iter().map(|tool| &tool.spec().name);
     let name = names.find(|name| name.starts_with("search"))?.clone();

@@ -1,4 +1,4 @@
-//! Makes one question of a conversation, so that a search can understand it.
+//! Makes one question of a conversation, so that a search can understand it, and puts it in several ways.
 
 use std::sync::Arc;
 
@@ -25,21 +25,43 @@ pub(crate) async fn condense(
     context.status("reading the question in its conversation");
     let model = node_context.ports.small.as_ref();
     let conversation = node_context.transcript(model, &turn);
-    let prompt = node_context.prompt(
-        "condense",
-        &turn,
-        json!({ "conversation": conversation, "question": turn.request.text }),
-    )?;
+    let others = node_context.definition.retrieval.phrasings.saturating_sub(1);
+    let variables = json!({ "conversation": conversation, "question": turn.question, "others": others });
+    let prompt = node_context.prompt("condense", &turn, variables)?;
     let mut request = node_context.request(&turn, vec![Prompt::User(prompt)]);
     request.max_output_tokens = Some(MOST_TOKENS);
     let reply = node_context.ask(&context, model, request, |_| {}).await.map_err(failed)?;
-    let question = question_in(&reply.text).unwrap_or_else(|| turn.request.text.clone());
+    let mut phrasings = reply.text.lines().filter_map(question_in);
+    let question = phrasings.next().unwrap_or_else(|| turn.question.clone());
+    let phrasings = phrasings.filter(|other| *other != question).take(others).collect();
     emit(&context, &TurnEvent::Question { text: question.clone(), searches: None });
-    Ok(TurnUpdate::Condensed { question, spent: reply.spent })
+    Ok(TurnUpdate::Condensed { question, phrasings, spent: reply.spent })
 }
 
 /// The question in what a model wrote, if there is one.
 pub(super) fn question_in(reply: &str) -> Option<String> {
-    let text = reply.trim().trim_matches(['"', '\u{201c}', '\u{201d}', '`']).trim();
+    let text = reply.trim().trim_start_matches(['-', '*', '\u{2022}']).trim();
+    // The number of a line in a list.
+    let text = match text.split_once(['.', ')']) {
+        Some((number, rest)) if rest.starts_with(' ') && number.parse::<u8>().is_ok() => rest.trim(),
+        _ => text,
+    };
+    let text = text.trim_matches(['"', '\u{201c}', '\u{201d}', '`']).trim();
     (!text.is_empty() && text.len() <= LONGEST).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::question_in;
+
+    #[test]
+    fn a_question_is_read_from_a_line() {
+        for line in
+            ["What is the rate?", " 2. \"What is the rate?\"", "- What is the rate?", "1) What is the rate?"]
+        {
+            assert_eq!(question_in(line).as_deref(), Some("What is the rate?"), "{line}");
+        }
+        assert_eq!(question_in("8539.52 is what?").as_deref(), Some("8539.52 is what?"));
+        assert_eq!(question_in("  "), None);
+    }
 }

@@ -9,8 +9,9 @@ use ibid_graph::{Context, NodeError};
 use serde_json::json;
 
 use crate::definition::Knowledge;
-use crate::format::{Draft, TEXT, answer_so_far};
+use crate::format::{Draft, TEXT, answer_so_far, without_signal_so_far};
 use crate::guard::Policy;
+use crate::language::filled;
 use crate::node_context::{NodeContext, Reply, emit, failed};
 use crate::source::{Source, harmless};
 use crate::turn::{TurnCost, TurnState, TurnUpdate};
@@ -113,6 +114,7 @@ async fn listen(
             TEXT => Cow::Borrowed(so_far),
             _ => Cow::Owned(answer_so_far(so_far)),
         };
+        let answer = without_signal_so_far(&answer);
         if let Some(new) = answer.get(told..).filter(|new| !new.is_empty()) {
             context.token(new);
             told = answer.len();
@@ -154,7 +156,17 @@ impl NodeContext {
         then: &str,
     ) -> Result<ChatRequest, NodeError> {
         let (format, persona) = (self.format(turn)?, self.persona(turn)?);
-        let system = self.prompt("generate", turn, json!({ "persona": persona, "format": format.name(), "knowledge": self.definition.knowledge.name() }))?;
+        let system = self.prompt(
+            "generate",
+            turn,
+            json!({
+                "persona": persona,
+                "format": format.name(),
+                "knowledge": self.definition.knowledge.name(),
+                "language": turn.request.spoken.name(),
+                "unknown": turn.texts().unknown_phrase,
+            }),
+        )?;
         let shown = sources.iter().map(|source| source.shown_within(most, &turn.question));
         let sources = shown.collect::<Vec<_>>().join("\n\n");
         let shown = turn.introductions.iter().filter(|_| beginnings).map(Source::shown_as_beginning);
@@ -180,11 +192,9 @@ async fn chat(
     context.status("answering");
     let (model, persona) = (node_context.ports.answer.as_ref(), node_context.persona(turn)?);
     let (description, knowledge) = (&node_context.definition.description, node_context.definition.knowledge);
-    let mut prompts = vec![Prompt::System(node_context.prompt(
-        "chat",
-        turn,
-        json!({ "persona": persona, "description": description, "knowledge": knowledge.name() }),
-    )?)];
+    let (knowledge, language) = (knowledge.name(), turn.request.spoken.name());
+    let variables = json!({ "persona": persona, "description": description, "knowledge": knowledge, "language": language });
+    let mut prompts = vec![Prompt::System(node_context.prompt("chat", turn, variables)?)];
     prompts.extend(node_context.history(model, turn));
     prompts.push(Prompt::User(turn.request.text.clone()));
     let mut request = node_context.request(turn, prompts);
@@ -202,7 +212,10 @@ fn not_known(
     context: &Context,
 ) -> Result<TurnUpdate, NodeError> {
     context.status("nothing was found");
-    let variables = json!({ "searched": turn.searched, "failures": turn.failures });
+    let (texts, searched) = (turn.texts(), turn.searched.join("; "));
+    let unknown = if turn.failures.is_empty() { &texts.unknown } else { &texts.unknown_after_failures };
+    let searched_for = filled(&texts.searched_for, &[("searched", &searched)]);
+    let variables = json!({ "unknown": unknown, "searched_for": searched_for, "searched": turn.searched, "failures": turn.failures });
     let raw = node_context.prompt("unknown", turn, variables)?.trim().to_owned();
     context.token(raw.clone());
     let draft = Draft { format: TEXT.to_owned(), raw, partial: false, cut_off: false };

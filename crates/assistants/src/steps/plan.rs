@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use ibid_core::answer::PlanStep;
 use ibid_core::event::TurnEvent;
+use ibid_core::evidence::Passage;
 use ibid_core::model::{AnswerSchema, ModelError, Prompt};
 use ibid_graph::{Context, NodeError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::node_context::{NodeContext, emit, failed};
+use crate::node_context::{NodeContext, emit, failed, not_searched};
 use crate::turn::{TurnCost, TurnState, TurnUpdate};
 
 /// A plan has at most so many steps.
@@ -31,12 +32,21 @@ struct Plan {
 struct Step {
     /// Its number, from 1.
     number: u32,
+    /// Why it is needed, in a few words.
+    reasoning: String,
     /// The name of a tool.
     action: String,
     /// What it is for, in a few words.
     description: String,
-    /// With what, in a few words.
-    inputs: String,
+    /// With what: the arguments of the tool, as far as they are known yet.
+    inputs: Vec<PlanInput>,
+}
+
+/// An argument of a tool. Providers take no objects with any fields, so the object is put together here.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct PlanInput {
+    name: String,
+    value: String,
 }
 
 /// Plans.
@@ -53,12 +63,11 @@ pub(crate) async fn plan(
         .iter()
         .map(|tool| json!({ "name": tool.spec().name, "description": tool.spec().description }))
         .collect();
+    let introductions = introductions(&node_context, &turn).await?;
     let (persona, question) = (node_context.persona(&turn)?, &turn.question);
-    let prompt = node_context.prompt(
-        "plan",
-        &turn,
-        json!({ "persona": persona, "question": question, "tools": tools }),
-    )?;
+    let named: Vec<&str> = introductions.iter().map(|passage| passage.title.as_str()).collect();
+    let variables = json!({ "persona": persona, "question": question, "tools": tools, "documents": named });
+    let prompt = node_context.prompt("plan", &turn, variables)?;
     let mut prompts = vec![];
     prompts.extend(node_context.history(model, &turn));
     prompts.push(Prompt::User(prompt));
@@ -66,26 +75,38 @@ pub(crate) async fn plan(
     request.schema = Some(AnswerSchema::of::<Plan>());
     request.max_output_tokens = Some(MOST_TOKENS);
     let (steps, spent) = match node_context.ask(&context, model, request, |_| {}).await {
-        Ok(reply) => (steps(&node_context, &reply.text), reply.spent),
+        Ok(reply) => (steps(&reply.text), reply.spent),
         // A model that cannot plan can still search.
         Err(ModelError::Form { .. }) => (Vec::new(), TurnCost::default()),
         Err(error) => return Err(failed(error)),
     };
     let plan = if steps.is_empty() { vec![single_search(&node_context, &turn)] } else { steps };
     emit(&context, &TurnEvent::Plan { steps: plan.clone() });
-    Ok(TurnUpdate::Planned { plan, spent })
+    Ok(TurnUpdate::Planned { plan, introductions, spent })
 }
 
-/// The steps of a plan that can be done.
-fn steps(node_context: &NodeContext, text: &str) -> Vec<PlanStep> {
+/// How the documents begin that the message names, so that whoever answers knows what they are about.
+async fn introductions(node_context: &NodeContext, turn: &TurnState) -> Result<Vec<Passage>, NodeError> {
+    let named = turn.route.iter().flat_map(|route| &route.documents).map(|document| document.id.clone());
+    let mut question = node_context.definition.retrieval.question(Vec::new());
+    question.introduce = named.collect();
+    if question.introduce.is_empty() {
+        return Ok(Vec::new());
+    }
+    let found = node_context.ports.index.retrieve(&turn.request.scope, &question).await;
+    Ok(found.map_err(not_searched)?.introductions)
+}
+
+/// The steps of a plan. An action that no tool has stays: the model that follows the plan is told.
+fn steps(text: &str) -> Vec<PlanStep> {
     let Ok(plan) = serde_json::from_str::<Plan>(text) else { return Vec::new() };
-    let known = |step: &Step| node_context.ports.tools.iter().any(|tool| tool.spec().name == step.action);
-    let steps = plan.steps.into_iter().filter(known).take(MOST_STEPS);
+    let steps = plan.steps.into_iter().take(MOST_STEPS);
     let numbered = (1u32..).zip(steps).map(|(number, step)| PlanStep {
         number,
         action: step.action,
         description: step.description,
-        inputs: json!(step.inputs),
+        reasoning: step.reasoning,
+        inputs: step.inputs.into_iter().map(|input| (input.name, Value::String(input.value))).collect(),
         done: false,
     });
     numbered.collect()
@@ -100,6 +121,7 @@ fn single_search(node_context: &NodeContext, turn: &TurnState) -> PlanStep {
         number: 1,
         action: action.cloned().unwrap_or_default(),
         description: turn.question.clone(),
+        reasoning: String::new(),
         inputs: Value::Object(inputs),
         done: false,
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use futures_util::future::try_join_all;
 use ibid_core::answer::SearchRequest;
 use ibid_core::event::TurnEvent;
-use ibid_core::evidence::Question;
 use ibid_graph::{Context, NodeError};
 use tracing::Instrument;
 
@@ -26,12 +25,7 @@ pub(crate) async fn retrieve(
     });
     let retrieval = &node_context.definition.retrieval;
     let found = searches.iter().map(|search| {
-        let mut question = Question::new("");
-        question.phrasings.clone_from(&search.phrasings);
-        question.top = retrieval.top;
-        question.neighbours = retrieval.neighbours;
-        question.kinds.clone_from(&retrieval.types);
-        question.rerank = retrieval.rerank;
+        let mut question = retrieval.question(search.phrasings.clone());
         question.documents = search.document.iter().cloned().collect();
         question.introduce = search.document.iter().cloned().collect();
         let (node_context, turn) = (node_context.clone(), turn.clone());
@@ -65,6 +59,7 @@ fn searches(turn: &TurnState) -> Vec<SearchRequest> {
     if turn.question != turn.request.text {
         phrasings.push(turn.request.text.clone());
     }
+    phrasings.extend(turn.phrasings.iter().cloned());
     let named = turn.route.iter().flat_map(|route| &route.documents);
     let in_each: Vec<SearchRequest> = named
         .map(|document| SearchRequest { phrasings: phrasings.clone(), document: Some(document.id.clone()) })

@@ -65,11 +65,13 @@ pub(crate) async fn rewrite(
         Err(error) => return Err(failed(error)),
     };
     let found = found.map(|found| found.searches).unwrap_or_default();
+    let several = node_context.definition.retrieval.phrasings > 1;
     let phrasings = |one: Option<&One>| {
         let own = one.and_then(|one| question_in(&one.question)).unwrap_or_else(|| turn.question.clone());
         let sections =
             one.map(|one| one.sections.iter().take(MOST_SECTIONS).map(String::as_str).collect::<Vec<_>>());
         let sections = sections.filter(|sections| !sections.is_empty()).map(|sections| sections.join(", "));
+        let sections = sections.filter(|_| several);
         let mut phrasings = vec![own];
         for other in [turn.question.clone()].into_iter().chain(sections) {
             if !phrasings.contains(&other) && !other.trim().is_empty() {

@@ -51,10 +51,9 @@ pub(crate) async fn route(
             Route { intent: Some(Intent::DirectRag), by: RoutedBy::Mode, documents: Vec::new() }
         }
         None => {
-            let distance = node_context.ports.index.distance(&turn.request.scope, &turn.request.text).await;
-            let near = distance
-                .map_err(not_searched)?
-                .is_some_and(|far| far <= node_context.definition.routing.distance);
+            let found = node_context.ports.index.relevance(&turn.request.scope, &turn.request.text).await;
+            let least = node_context.definition.routing.relevance;
+            let near = found.map_err(not_searched)?.is_some_and(|relevance| relevance >= least);
             // A follow-up may say little by itself: its conversation tells what it is near to. And whoever asks is not
             // told off for asking in other words than the documents: a model decides.
             let remark = !turn.has_history() && !smalltalk::is_question(&turn.request.text);
@@ -98,6 +97,7 @@ async fn quickly(
         // "Yes, please" to an offer to look something up is no chat.
         None if turn.has_history() && smalltalk::is_reply(&turn.request.text) => return Ok((None, question)),
         None if smalltalk::is_smalltalk(&turn.request.text) => (Intent::Chat, RoutedBy::Smalltalk),
+        None if smalltalk::asks_for_documents(&turn.request.text) => (Intent::DirectRag, RoutedBy::Phrase),
         None => return Ok((None, question)),
     };
     Ok((Some(Route { intent: Some(intent), by, documents }), question))

@@ -49,20 +49,34 @@ async fn one(node_context: &NodeContext, turn: &TurnState, context: &Context, ca
         }
         Some(tool) => perform(node_context, turn, context, tool.as_ref(), arguments.clone()).await,
     };
-    let mut finished =
-        ToolCallFinished { id: id.clone(), name: name.clone(), sources: None, data: None, error: None };
+    let mut finished = ToolCallFinished {
+        id: id.clone(),
+        name: name.clone(),
+        sources: None,
+        note: None,
+        data: None,
+        error: None,
+    };
     match &outcome {
-        Ok((origins, data)) => {
+        Ok(ToolResult { origins, note, data }) => {
             (finished.sources, finished.data) = (Some(origins.len()), Some(data.clone()));
+            finished.note.clone_from(note);
         }
         Err(error) => finished.error = Some(error.clone()),
     }
     emit(context, &TurnEvent::ToolCallFinished(finished));
-    let (origins, error) = match outcome {
-        Ok((origins, _)) => (origins, None),
-        Err(error) => (Vec::new(), Some(error)),
+    let (origins, note, error) = match outcome {
+        Ok(ToolResult { origins, note, .. }) => (origins, note, None),
+        Err(error) => (Vec::new(), None, Some(error)),
     };
-    ToolReport { id: id.clone(), name: name.clone(), origins, error }
+    ToolReport { id: id.clone(), name: name.clone(), origins, note, error }
+}
+
+/// What a tool gave back: sources, what is to be known of them, and what the page shows.
+struct ToolResult {
+    origins: Vec<Origin>,
+    note: Option<String>,
+    data: Value,
 }
 
 async fn perform(
@@ -71,7 +85,7 @@ async fn perform(
     context: &Context,
     tool: &dyn Tool,
     arguments: Value,
-) -> Result<(Vec<Origin>, Value), String> {
+) -> Result<ToolResult, String> {
     let scope = turn.scope();
     let limit = Duration::from_secs(node_context.definition.limits.tool_seconds);
     let called = tokio::time::timeout(limit, tool.call(&scope, arguments));
@@ -83,17 +97,19 @@ async fn perform(
         Err(_) => return Err(format!("{} took longer than {} s", tool.spec().name, limit.as_secs())),
     };
     Ok(match output {
-        ToolOutput::Found(passages) => {
+        ToolOutput::Found { passages, note } => {
             let found =
                 passages.iter().map(|passage| json!({ "title": passage.title, "page": passage.page }));
             let data = found.collect();
-            (passages.into_iter().map(|passage| Origin::Passage(Box::new(passage))).collect(), data)
+            let origins = passages.into_iter().map(|passage| Origin::Passage(Box::new(passage))).collect();
+            ToolResult { origins, note, data }
         }
         ToolOutput::Said { text, data } => {
             let text = cut(&text, LONGEST);
             // For the page, which can do without what is too much.
             let data = if data.to_string().len() > LARGEST_DATA { Value::Null } else { data };
-            (vec![Origin::Tool { tool: tool.spec().name.clone(), text }], data)
+            let origins = vec![Origin::Tool { tool: tool.spec().name.clone(), text }];
+            ToolResult { origins, note: None, data }
         }
     })
 }

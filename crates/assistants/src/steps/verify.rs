@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::definition::Knowledge;
 use crate::format::{AnswerFormat, ParsedAnswer};
 use crate::guard::{self, Policy, VerifiedAnswer, warning};
-use crate::language::Language;
+use crate::language::{Texts, filled};
 use crate::node_context::{NodeContext, emit, not_searched};
 use crate::turn::{Answer, TurnState, TurnUpdate};
 
@@ -26,19 +26,16 @@ pub(crate) async fn verify(
 ) -> Result<TurnUpdate, NodeError> {
     let Some(draft) = &turn.draft else { return Err(Terminal::new("nothing was written").into()) };
     let format = node_context.format(&turn)?;
-    let written = draft.read(format);
+    let written = draft.read(format, turn.texts());
     let knowledge = node_context.definition.knowledge;
     if turn.is_chat() || turn.sources.is_empty() {
         let unknown = !turn.is_chat() && knowledge == Knowledge::Documents;
         let answer = written.answer.clone();
         let mut checked = VerifiedAnswer { answer, citations: Vec::new(), warnings: Vec::new() };
         if knowledge != Knowledge::Open && may_be_a_question(&turn) {
-            let english = "it was taken for chat, so nothing was looked up in the documents".to_owned();
-            let spanish = "se tomó por conversación, así que no se consultó ningún documento".to_owned();
-            let kind = WarningKind::NotFromDocuments;
-            checked.warnings.push(warning(kind, turn.request.language, english, spanish));
+            checked.warnings.push(warning(WarningKind::NotFromDocuments, &turn.texts().taken_for_chat, &[]));
         } else if knowledge == Knowledge::DocumentsFirst && !turn.is_chat() {
-            checked.warnings.push(not_from_documents(turn.request.language));
+            checked.warnings.push(not_from_documents(&turn));
         }
         if !checked.warnings.is_empty() {
             emit(&context, &TurnEvent::Warnings { warnings: checked.warnings.clone() });
@@ -57,11 +54,11 @@ pub(crate) async fn verify(
         &turn.sources,
         &written,
         &turn.said_by_person(),
-        turn.request.language,
+        turn.request.spoken.language,
     )
     .await;
     let mut checked = checked.map_err(not_searched)?;
-    let unanswered = says_unknown(&written.answer);
+    let unanswered = written.unanswered;
     if unanswered {
         checked.warnings.retain(|warning| warning.kind != WarningKind::NothingCited);
     }
@@ -69,13 +66,11 @@ pub(crate) async fn verify(
         // It says something else than the documents, as it may.
         checked.warnings.clear();
         if knowledge == Knowledge::DocumentsFirst {
-            checked.warnings.push(not_from_documents(turn.request.language));
+            checked.warnings.push(not_from_documents(&turn));
         }
     }
     if draft.cut_off {
-        let english = "the model reached its limit of tokens".to_owned();
-        let spanish = "el modelo llegó a su límite de palabras".to_owned();
-        checked.warnings.push(warning(WarningKind::CutOff, turn.request.language, english, spanish));
+        checked.warnings.push(warning(WarningKind::CutOff, &turn.texts().cut_off, &[]));
     }
     let found = checked.warnings.iter().any(|warning| warning.kind != WarningKind::NotFromDocuments);
     emit(&context, &TurnEvent::Citations { citations: checked.citations.clone() });
@@ -89,16 +84,14 @@ pub(crate) async fn verify(
         context.token(checked.answer.clone());
     }
     if withheld {
-        checked.answer = withheld_text(turn.request.language, &checked.warnings);
+        checked.answer = withheld_text(turn.texts(), &checked.warnings);
         context.token(checked.answer.clone());
     }
     Ok(answered(&turn, format, &written, checked, unanswered, withheld))
 }
 
-fn not_from_documents(language: Language) -> Warning {
-    let english = "this is general knowledge of the model, not from the documents".to_owned();
-    let spanish = "esto es conocimiento general del modelo, no viene de los documentos".to_owned();
-    warning(WarningKind::NotFromDocuments, language, english, spanish)
+fn not_from_documents(turn: &TurnState) -> Warning {
+    warning(WarningKind::NotFromDocuments, &turn.texts().general_knowledge, &[])
 }
 
 /// Whether a router decided that this is chat, and not the person nor the words themselves.
@@ -145,40 +138,10 @@ fn searched(turn: &TurnState) -> String {
         }
     }
     let (searched, titles) = (turn.searched.join("; "), titles.join("; "));
-    match turn.request.language {
-        Language::English => format!("Searched for: {searched}. Read: {titles}."),
-        Language::Spanish => format!("Se buscó: {searched}. Se leyó: {titles}."),
-    }
+    filled(&turn.texts().searched_and_read, &[("searched", &searched), ("titles", &titles)])
 }
 
-fn withheld_text(language: Language, warnings: &[Warning]) -> String {
+fn withheld_text(texts: &Texts, warnings: &[Warning]) -> String {
     let found: Vec<&str> = warnings.iter().map(|warning| warning.text.as_str()).collect();
-    let found = found.join("; ");
-    match language {
-        Language::English => {
-            format!("The answer is withheld, because the documents do not bear it out: {found}.")
-        }
-        Language::Spanish => {
-            format!("La respuesta se retiene porque los documentos no la respaldan: {found}.")
-        }
-    }
-}
-
-/// Whether an answer says that the documents do not hold it.
-fn says_unknown(answer: &str) -> bool {
-    let beginning: String =
-        answer.chars().take(80).collect::<String>().to_lowercase().replace('\u{2019}', "'");
-    [
-        "i don't know",
-        "i do not know",
-        "no lo sé",
-        "no lo se",
-        "no sé",
-        "no se encuentra en las fuentes",
-        "the sources do not say",
-        "do not hold the answer",
-        "no contienen la respuesta",
-    ]
-    .iter()
-    .any(|words| beginning.contains(words))
+    filled(&texts.withheld, &[("found", &found.join("; "))])
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use ibid_core::Scope;
-use ibid_core::evidence::{Index, Question};
+use ibid_core::evidence::{Index, Passage, Question};
 use ibid_core::model::ToolSpec;
 use ibid_core::tool::{Tool, ToolError, ToolOutput};
 use schemars::JsonSchema;
@@ -21,9 +21,35 @@ const LONGEST: usize = 500;
 
 const SCHEDULE: &str = "hts_schedule";
 const SECTION_301: &str = "section301_tariff";
+const AGENCIES: [&str; 4] = ["agency_regulation", "cbp_guide", "gov_publication", "general"];
 
-/// Makes a query of arguments.
-type Query = fn(Value) -> Result<Question, ToolError>;
+/// Makes a search of arguments.
+type Query = fn(Value) -> Result<DocumentSearch, ToolError>;
+
+/// What a call looks for.
+struct DocumentSearch {
+    phrasings: Vec<String>,
+    /// How many passages; as the assistant searches if not given.
+    top: Option<usize>,
+    types: Types,
+}
+
+/// Which types of documents a call looks into.
+enum Types {
+    Any,
+    Only(String),
+    /// These; and all others where nothing is found in them, or nothing that names this code.
+    Preferred {
+        types: &'static [&'static str],
+        code: Option<String>,
+    },
+}
+
+impl DocumentSearch {
+    fn new(phrasings: impl IntoIterator<Item = String>, types: Types) -> Self {
+        Self { phrasings: phrasings.into_iter().collect(), top: None, types }
+    }
+}
 
 struct DocumentTool {
     spec: ToolSpec,
@@ -99,29 +125,77 @@ impl Tool for DocumentTool {
     }
 
     async fn call(&self, scope: &Scope, arguments: Value) -> Result<ToolOutput, ToolError> {
-        let mut question = (self.query)(arguments)?;
-        for phrasing in &mut question.phrasings {
-            *phrasing = phrasing.chars().take(LONGEST).collect();
-        }
-        if question.phrasings.iter().all(|phrasing| phrasing.trim().is_empty()) {
+        let search = (self.query)(arguments)?;
+        let phrasings = search.phrasings.iter().map(|phrasing| phrasing.chars().take(LONGEST).collect());
+        let phrasings: Vec<String> =
+            phrasings.filter(|phrasing: &String| !phrasing.trim().is_empty()).collect();
+        if phrasings.is_empty() {
             return Err(ToolError::Arguments("there is nothing to search for".to_owned()));
         }
-        let Retrieval { top, neighbours, types, rerank } = &self.retrieval;
-        (question.neighbours, question.rerank) = (*neighbours, *rerank);
-        question.top = if question.top == Question::new("").top { *top } else { question.top };
-        // What the assistant does not search, its tools do not search either.
-        if !types.is_empty() {
-            let asked = std::mem::take(&mut question.kinds);
-            question.kinds =
-                types.iter().filter(|kind| asked.is_empty() || asked.contains(kind)).cloned().collect();
-            if question.kinds.is_empty() {
-                return Ok(ToolOutput::Found(Vec::new()));
+        let mut question = self.retrieval.question(phrasings);
+        question.top = search.top.unwrap_or(question.top);
+        match search.types {
+            Types::Any => Ok(found(self.find(scope, question, &[]).await?)),
+            Types::Only(kind) => Ok(found(self.find(scope, question, &[kind]).await?)),
+            Types::Preferred { types, code } => {
+                let types: Vec<String> = types.iter().map(|kind| (*kind).to_owned()).collect();
+                let passages = self.find(scope, question.clone(), &types).await?;
+                let names_code =
+                    |passage: &Passage| code.as_ref().is_none_or(|code| names(&passage.text, code));
+                if passages.iter().any(names_code) {
+                    return Ok(found(passages));
+                }
+                let mut all = self.find(scope, question, &[]).await?;
+                // What names the code comes first.
+                all.sort_by_key(|passage| !names_code(passage));
+                let note = format!(
+                    "nothing on this is in documents of the types {}; all documents were searched",
+                    types.join(", ")
+                );
+                Ok(ToolOutput::Found { passages: all, note: Some(note) })
             }
         }
-        let found = self.index.retrieve(scope, &question).await;
-        let found = found.map_err(|error| failure("the search in the documents", error))?;
-        Ok(ToolOutput::Found(found.passages))
     }
+}
+
+impl DocumentTool {
+    /// The passages in documents of these types; of all types if there are none. What the assistant does not search, its
+    /// tools do not search either.
+    async fn find(
+        &self,
+        scope: &Scope,
+        mut question: Question,
+        types: &[String],
+    ) -> Result<Vec<Passage>, ToolError> {
+        let own = &self.retrieval.types;
+        question.kinds = match (own.as_slice(), types) {
+            ([], asked) => asked.to_vec(),
+            (own, []) => own.to_vec(),
+            (own, asked) => own.iter().filter(|kind| asked.contains(kind)).cloned().collect(),
+        };
+        if question.kinds.is_empty() && !own.is_empty() {
+            return Ok(Vec::new());
+        }
+        let found = self.index.retrieve(scope, &question).await;
+        Ok(found.map_err(|error| failure("the search in the documents", error))?.passages)
+    }
+}
+
+fn found(passages: Vec<Passage>) -> ToolOutput {
+    ToolOutput::Found { passages, note: None }
+}
+
+/// Whether a text names a code, however its digits are parted.
+fn names(text: &str, code: &str) -> bool {
+    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+    let code = digits(code);
+    let parts = text.split(|letter: char| !letter.is_ascii_digit() && letter != '.');
+    !code.is_empty() && parts.map(digits).any(|number| number.starts_with(&code))
+}
+
+/// A type, if one is given.
+fn only(kind: Option<String>) -> Types {
+    kind.filter(|kind| !kind.trim().is_empty()).map_or(Types::Any, Types::Only)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -132,17 +206,16 @@ struct SearchDocuments {
     /// Only documents of this type, such as hts_schedule.
     #[serde(default)]
     doc_type: Option<String>,
-    /// How many passages; 5 unless said.
+    /// How many passages; as many as the assistant searches for unless said.
     #[serde(default)]
     max_results: Option<usize>,
 }
 
-fn search_documents_query(given: Value) -> Result<Question, ToolError> {
+fn search_documents_query(given: Value) -> Result<DocumentSearch, ToolError> {
     let SearchDocuments { query, doc_type, max_results } = arguments(given)?;
-    let mut question = Question::new(query);
-    question.kinds = doc_type.into_iter().filter(|kind| !kind.trim().is_empty()).collect();
-    question.top = max_results.unwrap_or(question.top).clamp(1, MOST);
-    Ok(question)
+    let mut search = DocumentSearch::new([query], only(doc_type));
+    search.top = max_results.map(|most| most.clamp(1, MOST));
+    Ok(search)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -155,11 +228,9 @@ struct SearchKnowledge {
     document_type: Option<String>,
 }
 
-fn search_knowledge_query(given: Value) -> Result<Question, ToolError> {
+fn search_knowledge_query(given: Value) -> Result<DocumentSearch, ToolError> {
     let SearchKnowledge { query, document_type } = arguments(given)?;
-    let mut question = Question::new(query);
-    question.kinds = document_type.into_iter().filter(|kind| !kind.trim().is_empty()).collect();
-    Ok(question)
+    Ok(DocumentSearch::new([query], only(document_type)))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -169,11 +240,9 @@ struct LookupHtsCode {
     product_description: String,
 }
 
-fn lookup_hts_code_query(given: Value) -> Result<Question, ToolError> {
+fn lookup_hts_code_query(given: Value) -> Result<DocumentSearch, ToolError> {
     let LookupHtsCode { product_description } = arguments(given)?;
-    let mut question = Question::new(product_description);
-    question.kinds = vec![SCHEDULE.to_owned()];
-    Ok(question)
+    Ok(DocumentSearch::new([product_description], Types::Only(SCHEDULE.to_owned())))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -185,12 +254,12 @@ struct CheckTariffs {
     country_of_origin: String,
 }
 
-fn check_tariffs_query(given: Value) -> Result<Question, ToolError> {
+fn check_tariffs_query(given: Value) -> Result<DocumentSearch, ToolError> {
     let CheckTariffs { hts_code, country_of_origin } = arguments(given)?;
-    let mut question = Question::new(format!("{hts_code} rate of duty"));
-    question.phrasings.push(format!("{hts_code} additional duty {country_of_origin}"));
-    question.kinds = vec![SCHEDULE.to_owned(), SECTION_301.to_owned()];
-    Ok(question)
+    let phrasings =
+        [format!("{hts_code} rate of duty"), format!("{hts_code} additional duty {country_of_origin}")];
+    let types = Types::Preferred { types: &[SCHEDULE, SECTION_301], code: Some(hts_code) };
+    Ok(DocumentSearch::new(phrasings, types))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -203,13 +272,34 @@ struct CheckAgencyRequirements {
     agencies: Option<Vec<String>>,
 }
 
-fn check_agency_requirements_query(given: Value) -> Result<Question, ToolError> {
+fn check_agency_requirements_query(given: Value) -> Result<DocumentSearch, ToolError> {
     let CheckAgencyRequirements { product_type, agencies } = arguments(given)?;
-    let mut question = Question::new(format!("requirements for the import of {product_type}"));
     let agencies = agencies.unwrap_or_default();
     let each = agencies.iter().take(4).map(|agency| format!("{agency} requirements {product_type}"));
-    question.phrasings.extend(each);
-    question.kinds =
-        ["agency_regulation", "cbp_guide", "gov_publication", "general"].map(str::to_owned).to_vec();
-    Ok(question)
+    let phrasings = [format!("requirements for the import of {product_type}")].into_iter().chain(each);
+    Ok(DocumentSearch::new(phrasings, Types::Preferred { types: &AGENCIES, code: None }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_found_however_it_is_written() {
+        for text in ["8539.52.00 | LED lamps", "of 8539520010, new", "heading 8539.52."] {
+            assert!(names(text, "8539.52") && names(text, "853952"), "{text}");
+        }
+        for text in ["8539.51.00 | LED modules", "18539.52", "page 85"] {
+            assert!(!names(text, "8539.52"), "{text}");
+        }
+        assert!(!names("anything", "lamps"));
+    }
+
+    #[test]
+    fn how_many_passages_are_wanted_is_obeyed() {
+        let top = |given: Value| search_documents_query(given).unwrap().top;
+        assert_eq!(top(serde_json::json!({ "query": "x" })), None);
+        assert_eq!(top(serde_json::json!({ "query": "x", "max_results": 5 })), Some(5));
+        assert_eq!(top(serde_json::json!({ "query": "x", "max_results": 5000 })), Some(MOST));
+    }
 }

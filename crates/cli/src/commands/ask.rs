@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use ibid_app::Settings;
-use ibid_core::{ThreadId, TurnOptions};
+use ibid_core::ThreadId;
 
 use super::printer::{Printer, TurnEnd};
 use super::runtime;
@@ -26,7 +26,7 @@ pub(super) fn run(config: &Settings, ask: &Ask) -> anyhow::Result<ExitCode> {
         let place = Place::to_run(config, &ask.target, &ask.label).await?;
         let conversations = Conversations::open(config, place, assistant, ask.thread).await?;
         let thread = ask.thread.unwrap_or_else(ThreadId::new);
-        let options = TurnOptions::default().with(ask.mode.clone(), ask.format.clone());
+        let options = ask.narrowing.options().with(ask.mode.clone(), ask.format.clone());
         let run = conversations.ask(thread, question, options).await?;
         let fields = ask.format.as_deref().is_some_and(|format| format != "text");
         let printer = Printer { conversations: &conversations, thread, json: ask.json, fields };

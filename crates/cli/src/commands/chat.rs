@@ -41,6 +41,7 @@ pub(super) fn run(config: &Settings, chat: &Chat) -> anyhow::Result<ExitCode> {
     let mut talk = Talk {
         conversations: &conversations,
         thread: chat.thread.unwrap_or_else(ThreadId::new),
+        narrowing: chat.narrowing.options(),
         mode: None,
         format: None,
         asked: None,
@@ -84,6 +85,7 @@ pub(super) fn run(config: &Settings, chat: &Chat) -> anyhow::Result<ExitCode> {
 struct Talk<'a> {
     conversations: &'a Conversations,
     thread: ThreadId,
+    narrowing: TurnOptions,
     mode: Option<String>,
     format: Option<String>,
     /// A run that waits for an answer, and the last event that was heard of it.
@@ -130,7 +132,7 @@ impl Talk<'_> {
             self.conversations.resume(self.thread, run, text).await?;
             (run, after)
         } else {
-            let options = TurnOptions::default().with(self.mode.clone(), self.format.clone());
+            let options = self.narrowing.clone().with(self.mode.clone(), self.format.clone());
             (self.conversations.ask(self.thread, text, options).await?, 0)
         };
         let fields = self.format.as_deref().is_some_and(|format| format != "text");

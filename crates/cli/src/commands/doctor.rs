@@ -63,11 +63,25 @@ async fn models(config: &Settings, findings: &mut Vec<(String, CheckResult)>) {
         find(&format!("provider {}", provider.name()), provider_check(provider).await);
     }
     for name in config.models.keys() {
-        let finding = match models.chat(name) {
-            Ok(_) => CheckResult::fine(format!("can be used; `ibid models try {name}` asks it")),
+        let finding = match models.chat_of(name, Some(name)).await {
+            Ok(chat) => CheckResult::fine(format!(
+                "can be used, {} tokens at once{}; `ibid models try {name}` asks it",
+                chat.first().context_tokens(),
+                if chat.first().told_window().is_some() { " as its server says" } else { "" },
+            )),
             Err(error) => wrong(&error.into(), "mend it in ibid.toml"),
         };
         find(&format!("model {name}"), finding);
+    }
+    if config.models.is_empty()
+        && let Ok(chat) = models.chat_of("answer", None).await
+        && let Some((provider, model)) = models.chat_in_use()
+    {
+        let window = chat.first().context_tokens();
+        find(
+            "model answer",
+            CheckResult::fine(format!("{model} of {provider} was found, {window} tokens at once")),
+        );
     }
     find("embedding", embedding(&models).await);
     find("reranking", reranking(&models).await);

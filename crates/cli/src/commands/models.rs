@@ -14,15 +14,40 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::{caller, printable, runtime};
 use crate::arguments::ModelsCommand;
 use ibid_app::settings::PullSettings;
-use ibid_app::{ModelCatalog, Settings, find_pdfium, hint, pulled_models};
+use ibid_app::{ModelCatalog, Settings, find_pdfium, hint, open_search, pulled_models};
+use ibid_knowledge::Calibration;
 
 /// Runs one of the commands about models.
 pub(super) fn run(config: &Settings, command: &ModelsCommand) -> anyhow::Result<ExitCode> {
     match command {
         ModelsCommand::List => list(config),
         ModelsCommand::Pull { name } => runtime()?.block_on(fetch(config, name)),
+        ModelsCommand::Calibrate => runtime()?.block_on(calibrate(config)),
         ModelsCommand::Try { name, message } => runtime()?.block_on(attempt(config, name, message)),
     }
+}
+
+async fn calibrate(config: &Settings) -> anyhow::Result<ExitCode> {
+    let search = open_search(config).await?;
+    eprintln!("comparing sentences and remarks with what is loaded");
+    let Calibration { before, now, passages } = search.calibrate().await?;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{:<48}before    now", format!("{passages} passages"))?;
+    writeln!(
+        out,
+        "similarity of remarks to the nearest passage    {:.3}     {:.3}",
+        before.unrelated, now.unrelated
+    )?;
+    writeln!(
+        out,
+        "similarity of sentences to their own passage    {:.3}     {:.3}",
+        before.related, now.related
+    )?;
+    writeln!(
+        out,
+        "`routing.relevance` and `retrieval.floor` of assistants count from 0 at the first to 1 at the second."
+    )?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn list(config: &Settings) -> anyhow::Result<ExitCode> {
@@ -34,7 +59,8 @@ fn list(config: &Settings) -> anyhow::Result<ExitCode> {
         } else {
             format!(", then {}", model.fallback.join(", then "))
         };
-        writeln!(out, "  {name}: {} of {}, {} tokens{chain}", model.model, model.provider, model.context)?;
+        let window = model.context.map_or(String::new(), |tokens| format!(", {tokens} tokens"));
+        writeln!(out, "  {name}: {} of {}{window}{chain}", model.model, model.provider)?;
     }
     if config.models.is_empty() {
         writeln!(

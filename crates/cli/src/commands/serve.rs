@@ -49,10 +49,12 @@ pub(super) fn run(config: &Settings, serve: &Serve) -> anyhow::Result<ExitCode> 
         let router = ibid_server::router(app.clone(), access.and_terminal(&running.key))?;
         // From here on, commands beside it come to it.
         let written = running.write(&config.data).context("the data folder cannot be written to")?;
-        say(app.assistants(), &format!("http://{address}"));
+        say(&app.assistants(), &format!("http://{address}"));
+        let named = tokio::spawn(load_named(app.clone(), scopes(config)));
         let stop = CancellationToken::new();
         let serving = tokio::spawn(ibid_server::serve(listener, router, stop.clone().cancelled_owned()));
         stopped().await;
+        named.abort();
         drop(written);
         stop.cancel();
         app.shutdown(GRACE).await;
@@ -62,6 +64,25 @@ pub(super) fn run(config: &Settings, serve: &Serve) -> anyhow::Result<ExitCode> 
         }
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// For whom documents are loaded that assistants name: each tenant that has a key, or the one that is here.
+fn scopes(config: &Settings) -> Vec<Scope> {
+    let mut tenants: Vec<Tenant> = config.serve.keys.values().map(|key| key.tenant.clone()).collect();
+    tenants.sort();
+    tenants.dedup();
+    if tenants.is_empty() {
+        tenants.push(Tenant::local());
+    }
+    tenants.into_iter().map(Scope::of).collect()
+}
+
+async fn load_named(app: App, scopes: Vec<Scope>) {
+    match app.load_named_documents(&scopes).await {
+        Ok(0) => {}
+        Ok(begun) => eprintln!("loading {begun} documents that assistants name"),
+        Err(error) => tracing::warn!("the documents that assistants name are not loaded: {error}"),
+    }
 }
 
 /// Waits until somebody wants the server to end: with Ctrl-C, or as systems end their services.

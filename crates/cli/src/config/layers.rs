@@ -238,7 +238,7 @@ mod tests {
         let environment = [("IBID_MODELS__STRONG__CONTEXT", "128000")];
         let config = with(file, &environment, &["models.small.provider=ollama"]).unwrap().config;
         let strong = &config.models["strong"];
-        assert_eq!((strong.model.as_str(), strong.context), ("gpt-4o", 128_000));
+        assert_eq!((strong.model.as_str(), strong.context), ("gpt-4o", Some(128_000)));
         assert_eq!(strong.extra["reasoning_effort"], "low");
         assert_eq!(config.models["small"].provider, "ollama");
         refused(with(file, &[], &["models.strong.context=big"]), "`models.strong.context` (flag: --set)");

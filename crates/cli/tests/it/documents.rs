@@ -49,7 +49,7 @@ fn a_document_is_loaded_listed_shown_found_and_deleted() {
     let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
     assert_eq!(
         (&listed["status"], &listed["kind"], &listed["language"]),
-        (&"ready".into(), &"hts_schedule".into(), &"en".into())
+        (&"ready".into(), &"general".into(), &"en".into())
     );
     let shown = printed(&run(folder, &["documents", "show", "71.pdf"]));
     assert!(shown.contains("2 pages, 1 table,") && shown.contains("     1  table"), "{shown}");

@@ -1,6 +1,7 @@
 //! The port to an embedding model.
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 
 use super::{Caller, ModelError};
 
@@ -22,11 +23,46 @@ pub trait Embedder: Send + Sync {
     /// How long its vectors are.
     fn dimensions(&self) -> usize;
 
+    /// How like its vectors are where texts have nothing, or everything, to do with each other. Every model has a scale of
+    /// its own.
+    fn similarity(&self) -> Similarity {
+        Similarity::default()
+    }
+
     /// The vectors of some texts, of length 1 and in the same order.
     ///
     /// # Errors
     /// Fails when the model cannot be reached or run, or the budget is spent.
     async fn embed(&self, caller: &Caller, purpose: Purpose, texts: &[&str]) -> Result<Vectors, ModelError>;
+}
+
+/// The scale of a model's cosines.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Similarity {
+    /// Between a question and the nearest of passages that have nothing to do with it.
+    pub unrelated: f32,
+    /// Between a question and a passage that answers it.
+    pub related: f32,
+}
+
+impl Default for Similarity {
+    /// As most models have it.
+    fn default() -> Self {
+        Self { unrelated: 0.2, related: 0.6 }
+    }
+}
+
+impl Similarity {
+    /// A cosine on the scale from 0 (unrelated) to 1 (related).
+    pub fn relevance(self, cosine: f32) -> f32 {
+        let width = self.related - self.unrelated;
+        if width <= f32::EPSILON { cosine } else { ((cosine - self.unrelated) / width).clamp(0.0, 1.0) }
+    }
+
+    /// The cosine of a relevance.
+    pub fn cosine(self, relevance: f32) -> f32 {
+        self.unrelated + relevance * (self.related - self.unrelated)
+    }
 }
 
 /// Vectors of one length, one after the other.

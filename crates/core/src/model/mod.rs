@@ -11,7 +11,7 @@ mod spending;
 
 pub use caller::{Caller, Class};
 pub use chat::{AnswerSchema, ChatModel, ChatRequest, ChatStream, ToolChoice, ToolSpec, ask, ask_for};
-pub use embed::{Embedder, Purpose, Vectors};
+pub use embed::{Embedder, Purpose, Similarity, Vectors};
 pub use error::ModelError;
 pub use part::{ChatPart, ChatReply, Finish, Usage};
 pub use prompt::{Prompt, ToolCall};

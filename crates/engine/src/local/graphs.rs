@@ -2,7 +2,7 @@
 //! engine both are one kind.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use ibid_core::{JobInput, Message, TurnInput};
 use ibid_graph::{
@@ -64,17 +64,34 @@ impl GraphEntry {
     }
 }
 
-/// All graphs that an engine can run, by name.
+/// All graphs that an engine can run, by name. Cheap to clone; all clones are one, so that whoever holds one can put
+/// another graph in the place of one while the engine runs. Runs that have begun keep theirs.
 #[derive(Clone, Default)]
-pub struct Graphs(Arc<HashMap<String, (GraphEntry, Version)>>);
+pub struct Graphs(Arc<RwLock<HashMap<String, (GraphEntry, Version)>>>);
 
 impl Graphs {
-    pub(super) fn get(&self, name: &str) -> Option<&GraphEntry> {
-        self.0.get(name).map(|(entry, _)| entry)
+    /// Puts a graph in the place of the one that had its name.
+    pub fn set(&self, name: &str, entry: GraphEntry) {
+        let version = entry.topology().version();
+        let mut graphs = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        graphs.insert(name.to_owned(), (entry, version));
+    }
+
+    /// Takes a graph away.
+    pub fn remove(&self, name: &str) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+    }
+
+    fn entry(&self, name: &str) -> Option<(GraphEntry, Version)> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<GraphEntry> {
+        self.entry(name).map(|(entry, _)| entry)
     }
 
     pub(super) fn version(&self, name: &str) -> Option<Version> {
-        self.0.get(name).map(|(_, version)| *version)
+        self.entry(name).map(|(_, version)| version)
     }
 
     pub(super) fn history(&self, name: &str) -> usize {
@@ -84,11 +101,11 @@ impl Graphs {
 
 impl FromIterator<(String, GraphEntry)> for Graphs {
     fn from_iter<T: IntoIterator<Item = (String, GraphEntry)>>(graphs: T) -> Self {
-        let versioned = graphs.into_iter().map(|(name, entry)| {
-            let version = entry.topology().version();
-            (name, (entry, version))
-        });
-        Self(Arc::new(versioned.collect()))
+        let all = Self::default();
+        for (name, entry) in graphs {
+            all.set(&name, entry);
+        }
+        all
     }
 }
 

@@ -45,7 +45,7 @@ impl LocalEngine {
         Ok(rows.into_iter().map(RunRow::into_run).collect())
     }
 
-    pub(super) fn graph(&self, name: &str) -> Result<&GraphEntry, Error> {
+    pub(super) fn graph(&self, name: &str) -> Result<GraphEntry, Error> {
         self.0.graphs.get(name).ok_or_else(|| Error::UnknownAssistant(name.to_owned()))
     }
 

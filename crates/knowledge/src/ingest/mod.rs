@@ -35,12 +35,24 @@ pub struct Ingestion {
     embedder: Arc<dyn Embedder>,
     reader: Reader,
     download: Option<Download>,
+    /// How many pages are read in one step.
+    pages_at_once: u32,
 }
+
+/// So many pages are read in one step unless said otherwise.
+const PAGES: u32 = 64;
 
 impl Ingestion {
     /// Loads with a reader and an embedding model.
     pub fn new(store: Arc<Store>, embedder: Arc<dyn Embedder>, reader: Reader) -> Self {
-        Self { store, embedder, reader, download: None }
+        Self { store, embedder, reader, download: None, pages_at_once: PAGES }
+    }
+
+    /// Reads so many pages in one step.
+    #[must_use]
+    pub fn reading_at_once(mut self, pages: u32) -> Self {
+        self.pages_at_once = pages.max(1);
+        self
     }
 
     /// Loads from URLs too.

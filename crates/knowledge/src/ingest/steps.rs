@@ -28,8 +28,6 @@ fn emit(context: &Context, event: &LoadEvent) {
 /// What a step comes to.
 pub(crate) type Step = Pin<Box<dyn Future<Output = Result<LoadUpdate, NodeError>> + Send>>;
 
-/// So many pages are read in one step.
-const PAGES: u32 = 64;
 /// So many chunks are embedded in one step.
 const CHUNKS: usize = 256;
 /// The most that may be read from one document, in bytes of its pages as JSON: they are cut together.
@@ -129,7 +127,7 @@ pub(crate) fn read(ingestion: Ingestion, loading: Arc<Loading>, context: Context
                 &LoadEvent::PageRead { page: page.number, pages: count, kind: page.kind.name().to_owned() },
             );
         };
-        let range = first..first + PAGES;
+        let range = first..first + ingestion.pages_at_once;
         if let Some(last) = loading.read.last().filter(|_| loading.crashes() > MOST_CRASHES) {
             let why = "too many pages before it ended the process that read them";
             let pages: Vec<Page> =
@@ -165,7 +163,7 @@ pub(crate) fn read(ingestion: Ingestion, loading: Arc<Loading>, context: Context
             return fail(&ingestion, &loading, &fetched.content, fetched.bytes, fetched.began, why).await;
         }
         ingestion.store.stage(&loading.work(), &pages_part(first), &json_of(&reading.pages)?).await?;
-        let end = (first + PAGES).min(reading.count);
+        let end = (first + ingestion.pages_at_once).min(reading.count);
         let Reading { count, title, said, crashes, .. } = reading;
         Ok(LoadUpdate::Read(Batch { first, end, count, title, said, crashes }))
     })

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use futures_util::TryStreamExt;
 use ibid_core::Scope;
 use ibid_core::evidence::DocumentId;
+use ibid_core::model::Similarity;
 use lance::dataset::Dataset;
 use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
@@ -41,6 +42,8 @@ use crate::{ContentHash, DocumentState, DocumentStatus, LoadResult};
 const EMBEDDER: &str = "ibid.embedder";
 /// Under this and its name, the table of chunks says of each language that there are documents in it.
 const LANGUAGE: &str = "ibid.language.";
+/// And here, the scale of the model's cosines as it was calibrated.
+const SIMILARITY: &str = "ibid.similarity";
 
 /// How a store keeps itself quick.
 #[derive(Clone, Copy, Debug)]
@@ -147,6 +150,17 @@ impl Store {
     pub(crate) fn languages(dataset: &Dataset) -> Vec<String> {
         let names = dataset.config().keys().filter_map(|key| key.strip_prefix(LANGUAGE));
         names.map(str::to_owned).collect()
+    }
+
+    /// The scale of cosines in one version of the chunks, if it was calibrated.
+    pub(crate) fn similarity(dataset: &Dataset) -> Option<Similarity> {
+        serde_json::from_str(dataset.config().get(SIMILARITY)?).ok()
+    }
+
+    /// Keeps the scale of cosines.
+    pub(crate) async fn calibrate(&self, similarity: Similarity) -> Result<(), Error> {
+        let text = serde_json::to_string(&similarity).map_err(|error| Error::Damaged(error.to_string()))?;
+        self.chunks.configure(SIMILARITY, &text).await
     }
 
     /// Makes the table of chunks with its indexes, if there is none, and ready for a language.

@@ -187,6 +187,8 @@ pub(crate) fn column<'a, T: 'static>(batch: &'a RecordBatch, name: &str) -> Resu
 pub(crate) struct Hit {
     pub(crate) passage: Passage,
     pub(crate) digest: String,
+    /// Of its vector with that of the question, if it was found by that.
+    pub(crate) cosine: Option<f32>,
 }
 
 impl Hit {
@@ -194,6 +196,20 @@ impl Hit {
     pub(crate) fn id(&self) -> String {
         chunk_id(&self.passage.document.0, self.passage.chunks.0)
     }
+}
+
+/// The texts of chunks and their vectors, where they have one.
+pub(crate) fn texts_and_vectors(batch: &RecordBatch) -> Result<Vec<(String, Vec<f32>)>, Error> {
+    let text = texts(batch, "text")?;
+    let vectors = batch.column_by_name("vector").and_then(|column| column.as_any().downcast_ref());
+    let vectors: &FixedSizeListArray =
+        vectors.ok_or_else(|| Error::Damaged("there are no vectors".to_owned()))?;
+    let rows = (0..batch.num_rows()).filter(|row| vectors.is_valid(*row)).filter_map(|row| {
+        let vector = vectors.value(row);
+        let vector = vector.as_any().downcast_ref::<Float32Array>()?;
+        Some((text.value(row).to_owned(), vector.values().to_vec()))
+    });
+    Ok(rows.collect())
 }
 
 /// The rows of a search. `score` names the column that says how well they fit.
@@ -232,6 +248,7 @@ pub(crate) fn hits(batch: &RecordBatch, score: Option<&str>) -> Result<Vec<Hit>,
                 score: scores.map_or(0.0, |scores| scores.value(row)),
             },
             digest: digest.value(row).to_owned(),
+            cosine: None,
         });
     }
     Ok(hits)

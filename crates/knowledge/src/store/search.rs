@@ -62,8 +62,21 @@ impl Store {
         let mut hits = rows::hits(&scan.try_into_batch().await?, Some("_distance"))?;
         for hit in &mut hits {
             hit.passage.score = 1.0 - hit.passage.score;
+            hit.cosine = Some(hit.passage.score);
         }
         Ok(hits)
+    }
+
+    /// Texts and vectors of so many chunks, from all over the table.
+    pub(crate) async fn sample(
+        dataset: &Arc<Dataset>,
+        most: usize,
+    ) -> Result<Vec<(String, Vec<f32>)>, Error> {
+        let rows = dataset.count_rows(None).await? as u64;
+        let step = rows.div_ceil(most as u64).max(1);
+        let places: Vec<u64> = (0..rows).step_by(usize::try_from(step).unwrap_or(usize::MAX)).collect();
+        let columns = dataset.schema().project(&["text", "vector"])?;
+        rows::texts_and_vectors(&dataset.take(&places, columns).await?)
     }
 
     /// The chunks of a page, of those that the filter lets through.

@@ -27,7 +27,7 @@ use ibid_core::model::{ChatModel, ChatRequest, ChatStream, ModelError};
 
 pub use abilities::{SchemaUse, ToolUse};
 pub use remote::RemoteChat;
-pub use settings::ChatSettings;
+pub use settings::{ChatSettings, WindowSource};
 pub use tokens::{Tokenizer, UnknownTokenizer};
 
 use reply::Reply;
@@ -63,7 +63,7 @@ impl ChatModel for Chat {
     }
 
     fn context_tokens(&self) -> usize {
-        self.first.settings.context_tokens
+        self.first.context_tokens()
     }
 
     fn count_tokens(&self, text: &str) -> usize {
@@ -72,6 +72,7 @@ impl ChatModel for Chat {
 
     async fn chat(&self, request: ChatRequest) -> Result<ChatStream, ModelError> {
         let more = !self.fallbacks.is_empty();
+        self.first.learn_window().await;
         let mut outcome = Reply::begin(self.first.clone(), request.clone(), more).await;
         for (index, next) in self.fallbacks.iter().enumerate() {
             match &outcome {
@@ -81,6 +82,7 @@ impl ChatModel for Chat {
                 _ => break,
             }
             self.fallen_back.fetch_add(1, Ordering::Relaxed);
+            next.learn_window().await;
             let more = index + 1 < self.fallbacks.len();
             outcome = Reply::begin(next.clone(), request.clone(), more).await;
         }

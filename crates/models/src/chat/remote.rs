@@ -1,5 +1,6 @@
 //! One model of one provider: from a request to a reply that has begun.
 
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ibid_core::model::{ChatRequest, ModelError, Prompt, ToolChoice};
@@ -7,10 +8,11 @@ use ibid_core::model::{ChatRequest, ModelError, Prompt, ToolChoice};
 use super::abilities::Abilities;
 use super::fit::{fit, question_in};
 use super::pieces::{Meter, Pieces};
-use super::settings::ChatSettings;
+use super::settings::{ChatSettings, WindowSource};
 use super::wire;
 use crate::governor::{Ask, Failure};
 use crate::provider::Provider;
+use tokio::sync::OnceCell;
 
 const PATH: &str = "chat/completions";
 
@@ -19,18 +21,67 @@ pub struct RemoteChat {
     pub(super) provider: Arc<Provider>,
     pub(super) settings: ChatSettings,
     abilities: Mutex<Abilities>,
+    /// What its server told of its window.
+    told: OnceCell<usize>,
+    /// How often it was asked for that.
+    asked: AtomicU8,
 }
+
+/// So often a server is asked for its window: at the start, and with the first call if it was not up yet.
+const MOST_ASKED: u8 = 2;
 
 impl RemoteChat {
     /// A model of a provider.
     pub fn new(provider: Arc<Provider>, settings: ChatSettings) -> Arc<Self> {
         let abilities = Mutex::new(Abilities::new(settings.tools, settings.schema));
-        Arc::new(Self { provider, settings, abilities })
+        Arc::new(Self { provider, settings, abilities, told: OnceCell::new(), asked: AtomicU8::new(0) })
     }
 
     /// Its provider.
     pub fn provider(&self) -> &Arc<Provider> {
         &self.provider
+    }
+
+    /// Asks its server for its window, unless that is known or set. What cannot be told now is asked for again with the first
+    /// call.
+    pub async fn learn_window(&self) {
+        if self.settings.window == WindowSource::Settings || self.told.initialized() {
+            return;
+        }
+        if self.asked.fetch_add(1, Ordering::Relaxed) >= MOST_ASKED {
+            self.asked.store(MOST_ASKED, Ordering::Relaxed);
+            return;
+        }
+        if let Some(window) = self.provider.window(&self.settings.model).await {
+            let configured = self.settings.context_tokens;
+            if self.settings.window == WindowSource::ServerAtMost && window < configured {
+                let name = &self.settings.name;
+                tracing::warn!("the server of `{name}` takes {window} tokens at once, not {configured}");
+            }
+            let _ = self.told.set(window);
+        }
+    }
+
+    /// How many tokens it can read and write in one call.
+    pub fn context_tokens(&self) -> usize {
+        let configured = self.settings.context_tokens;
+        match (self.settings.window, self.told.get()) {
+            (WindowSource::Server, Some(told)) => *told,
+            (WindowSource::ServerAtMost, Some(told)) => configured.min(*told),
+            _ => configured,
+        }
+    }
+
+    /// How many tokens its server told that it takes.
+    pub fn told_window(&self) -> Option<usize> {
+        self.told.get().copied()
+    }
+
+    /// How many tokens are kept free for the answer.
+    fn reserved_for_answer(&self, wanted: Option<usize>) -> usize {
+        let window = self.context_tokens();
+        let usual = (window / 4).min(2048);
+        wanted.or(self.settings.max_output_tokens).unwrap_or(usual).min(window)
     }
 
     /// The request as this model is asked: with its own limit, and as much of the conversation as it can hold.
@@ -60,7 +111,7 @@ impl RemoteChat {
         mut request: ChatRequest,
         question: usize,
     ) -> Result<(ChatRequest, usize), ModelError> {
-        let ChatSettings { name, tokenizer, context_tokens, max_output_tokens, .. } = &self.settings;
+        let ChatSettings { name, tokenizer, max_output_tokens, .. } = &self.settings;
         request.max_output_tokens = request.max_output_tokens.or(*max_output_tokens);
         // Both may have to stand in the prompt, with words around them.
         const AROUND: usize = 120;
@@ -71,8 +122,8 @@ impl RemoteChat {
             .filter(|tokens| *tokens > 0)
             .map(|tokens| tokens + AROUND)
             .sum::<usize>();
-        let answer = self.settings.reserved_for_answer(request.max_output_tokens);
-        let room = context_tokens.saturating_sub(answer + extra);
+        let answer = self.reserved_for_answer(request.max_output_tokens);
+        let room = self.context_tokens().saturating_sub(answer + extra);
         let (prompts, used) = fit(name, tokenizer, std::mem::take(&mut request.prompts), question, room)?;
         request.prompts = prompts;
         Ok((request, used + extra))
@@ -87,7 +138,7 @@ impl RemoteChat {
         has_fallback: bool,
     ) -> Result<Pieces, ModelError> {
         let caller = &request.caller;
-        let answer = self.settings.reserved_for_answer(request.max_output_tokens);
+        let answer = self.reserved_for_answer(request.max_output_tokens);
         let tokens = (input_tokens + answer) as u64;
         let before = self.abilities();
         let mut abilities = before;

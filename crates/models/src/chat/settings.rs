@@ -14,6 +14,8 @@ pub struct ChatSettings {
     pub model: String,
     /// How many tokens it can read and write in one call.
     pub context_tokens: usize,
+    /// Whether its server is asked for that.
+    pub window: WindowSource,
     /// How many tokens it may write if the request does not say.
     pub max_output_tokens: Option<usize>,
     /// How its tokens are counted.
@@ -33,6 +35,7 @@ impl ChatSettings {
             name: name.to_owned(),
             model: model.to_owned(),
             context_tokens: 8192,
+            window: WindowSource::Settings,
             max_output_tokens: None,
             tokenizer: Tokenizer::of_model(model),
             tools: None,
@@ -40,10 +43,15 @@ impl ChatSettings {
             extra: Map::new(),
         }
     }
+}
 
-    /// How many tokens are kept free for the answer.
-    pub(super) fn reserved_for_answer(&self, wanted: Option<usize>) -> usize {
-        let usual = (self.context_tokens / 4).min(2048);
-        wanted.or(self.max_output_tokens).unwrap_or(usual).min(self.context_tokens)
-    }
+/// Where it is known from how many tokens a model takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WindowSource {
+    /// From the settings.
+    Settings,
+    /// From its server, and at most what the settings say.
+    ServerAtMost,
+    /// From its server; from the settings only where that does not tell.
+    Server,
 }

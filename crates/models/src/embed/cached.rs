@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use ibid_core::model::{Caller, Embedder, ModelError, Purpose, Vectors};
+use ibid_core::model::{Caller, Embedder, ModelError, Purpose, Similarity, Vectors};
 use quick_cache::sync::Cache;
 use sha2::{Digest, Sha256};
 
@@ -46,6 +46,10 @@ impl Embedder for CachedEmbedder {
 
     fn dimensions(&self) -> usize {
         self.inner.dimensions()
+    }
+
+    fn similarity(&self) -> Similarity {
+        self.inner.similarity()
     }
 
     async fn embed(&self, caller: &Caller, purpose: Purpose, texts: &[&str]) -> Result<Vectors, ModelError> {

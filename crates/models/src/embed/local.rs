@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use async_trait::async_trait;
-use ibid_core::model::{Caller, Embedder, ModelError, Purpose, Vectors};
+use ibid_core::model::{Caller, Embedder, ModelError, Purpose, Similarity, Vectors};
 
 use super::settings::EmbeddingSettings;
 use crate::governor::Stats;
@@ -48,6 +48,10 @@ impl Embedder for LocalEmbedder {
 
     fn dimensions(&self) -> usize {
         self.network.card.dimensions
+    }
+
+    fn similarity(&self) -> Similarity {
+        self.network.card.similarity
     }
 
     async fn embed(&self, caller: &Caller, purpose: Purpose, texts: &[&str]) -> Result<Vectors, ModelError> {

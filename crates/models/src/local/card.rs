@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ibid_core::model::ModelError;
+use ibid_core::model::{ModelError, Similarity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,9 @@ pub struct Card {
     /// `{question}` and `{passage}` in it.
     #[serde(default)]
     pub pair: Option<String>,
+    /// The scale of its cosines; for embedding models.
+    #[serde(default)]
+    pub similarity: Similarity,
 }
 
 /// What a model does.

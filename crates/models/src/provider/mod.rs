@@ -2,6 +2,7 @@
 
 mod answer;
 mod settings;
+mod window;
 
 use std::sync::Arc;
 

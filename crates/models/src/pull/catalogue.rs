@@ -68,7 +68,7 @@ pub const RECOMMENDED: [Recommended; 2] = [
             },
             File { name: "tokenizer.json", path: "tokenizer.json", sha256: None },
         ],
-        card: "dimensions = 384\nmax_tokens = 512\npooling = \"mean\"\nquery_prefix = \"query: \"\npassage_prefix = \"passage: \"\n",
+        card: "dimensions = 384\nmax_tokens = 512\npooling = \"mean\"\nquery_prefix = \"query: \"\npassage_prefix = \"passage: \"\nsimilarity = { unrelated = 0.8, related = 0.87 }\n",
     },
     Recommended {
         name: "bge-reranker-v2-m3",

@@ -11,4 +11,5 @@ mod lacking;
 mod secrets;
 mod stage;
 mod stopping;
+mod windows;
 mod with_real_server;

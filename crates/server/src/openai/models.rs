@@ -27,7 +27,7 @@ async fn one(
     _: Caller,
     Path(name): Path<String>,
 ) -> Result<axum::Json<Value>, Problem> {
-    Ok(axum::Json(to_wire(&name, app.assistant(&name)?)))
+    Ok(axum::Json(to_wire(&name, &*app.assistant(&name)?)))
 }
 
 fn to_wire(name: &str, info: &AssistantInfo) -> Value {

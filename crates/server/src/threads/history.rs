@@ -371,8 +371,8 @@ impl<'a> ThreadHistory<'a> {
 
     /// The node of an assistant that asks.
     fn asking(&self, assistant: &str) -> String {
-        let shape = self.app.assistant(assistant).ok().map(|info| &info.topology);
-        let nodes = shape.into_iter().flat_map(|shape| &shape.nodes);
+        let Ok(info) = self.app.assistant(assistant) else { return String::new() };
+        let nodes = info.topology.nodes.iter();
         let asks =
             nodes.filter(|node| node.kind == TopologyNodeKind::Interrupt).map(|node| node.name.clone());
         asks.collect::<Vec<_>>().join(" or ")

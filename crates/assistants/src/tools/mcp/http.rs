@@ -1,6 +1,6 @@
 //! The protocol over HTTP, through the one door out: only the host of the server's own address is reached.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -57,6 +57,16 @@ impl EgressClient {
         let request = request.body(Bytes::from(body)).map_err(unsendable)?;
         self.0.send(request).await.map_err(Failed::Client)
     }
+}
+
+/// Headers that a server is to be sent with every request.
+pub(super) fn headers(given: &BTreeMap<String, String>) -> Result<HashMap<HeaderName, HeaderValue>, String> {
+    let header = |(name, value): (&String, &String)| {
+        let wrong = || format!("`{name}` in `headers` is no header");
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
+        Ok((name, HeaderValue::from_str(value).map_err(|_| wrong())?))
+    };
+    given.iter().map(header).collect()
 }
 
 /// The headers of every request.

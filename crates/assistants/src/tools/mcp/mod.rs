@@ -14,28 +14,58 @@ use ibid_core::model::ToolSpec;
 use ibid_core::tool::{Tool, ToolError, ToolOutput};
 use rmcp::ServiceExt;
 use rmcp::model::{CallToolRequestParams, ContentBlock};
-use rmcp::service::{RoleClient, RunningService};
+use rmcp::service::{RoleClient, RunningService, ServiceError};
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
 };
 use serde_json::{Map, Value};
 use tokio::process::{Child, Command};
+use tokio::sync::Mutex;
 
 use super::failure;
 use crate::definition::McpServer;
 
 /// How long a server may take to say which tools it has.
 const CONNECT: Duration = Duration::from_secs(30);
+/// The variables that every program needs to start; others are given to a server by name.
+const ALWAYS_GIVEN: [&str; 3] = ["PATH", "HOME", "LANG"];
 /// What it says of a tool is cut to so many characters.
 const LONGEST_DESCRIPTION: usize = 1000;
 /// So many of its tools are used at most.
 const MOST_TOOLS: usize = 64;
 
-/// A connection to a server. The command, if it is one, ends with it.
+/// A server, and the connection to it while there is one.
 struct Connection {
-    server: String,
+    server: McpServer,
+    live: Mutex<Option<Arc<Live>>>,
+}
+
+/// A connection. The command, if it is one, ends with it.
+struct Live {
     service: RunningService<RoleClient, ()>,
     _child: Option<Child>,
+}
+
+impl Connection {
+    /// The connection, made anew if there is none or if the server has ended.
+    async fn live(&self) -> Result<Arc<Live>, String> {
+        let mut live = self.live.lock().await;
+        if let Some(live) = live.as_ref().filter(|live| !live.service.is_transport_closed()) {
+            return Ok(live.clone());
+        }
+        let late = |_| format!("it did not answer within {} s", CONNECT.as_secs());
+        let begun = Arc::new(tokio::time::timeout(CONNECT, begin(&self.server)).await.map_err(late)??);
+        *live = Some(begun.clone());
+        Ok(begun)
+    }
+
+    /// Gives up a connection that failed, so that the next call makes another one.
+    async fn give_up(&self, failed: &Arc<Live>) {
+        let mut live = self.live.lock().await;
+        if live.as_ref().is_some_and(|live| Arc::ptr_eq(live, failed)) {
+            *live = None;
+        }
+    }
 }
 
 /// One tool of a server.
@@ -52,13 +82,13 @@ struct McpTool {
 /// Says why the server cannot be used.
 pub async fn connect(server: &McpServer) -> Result<Vec<Arc<dyn Tool>>, String> {
     let failed = |reason: String| format!("the MCP server `{}` cannot be used: {reason}", server.name);
+    let connection = Arc::new(Connection { server: server.clone(), live: Mutex::new(None) });
     let connecting = async {
-        let connection = Arc::new(begin(server).await?);
-        let listed = connection.service.list_all_tools().await.map_err(|error| error.to_string())?;
-        Ok::<_, String>((connection, listed))
+        let live = connection.live().await?;
+        live.service.list_all_tools().await.map_err(|error| error.to_string())
     };
     let connected = tokio::time::timeout(CONNECT, connecting).await;
-    let (connection, listed) = connected
+    let listed = connected
         .map_err(|_| failed(format!("it did not say which tools it has within {} s", CONNECT.as_secs())))?
         .map_err(failed)?;
     if let Some(missing) =
@@ -82,20 +112,32 @@ pub async fn connect(server: &McpServer) -> Result<Vec<Arc<dyn Tool>>, String> {
     Ok(tools.collect())
 }
 
-async fn begin(server: &McpServer) -> Result<Connection, String> {
+async fn begin(server: &McpServer) -> Result<Live, String> {
     let text_of = |error: &dyn std::fmt::Display| error.to_string();
     if let Some(url) = &server.url {
         let client = http::EgressClient::to(url)?;
-        let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
+        let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
+        config.custom_headers = http::headers(&server.headers)?;
+        if let Some(variable) = &server.token_env {
+            let token = std::env::var(variable);
+            let unset = |_| format!("the environment variable {variable} of `token_env` cannot be read");
+            config.auth_header = Some(token.map_err(unset)?);
+        }
         let transport = StreamableHttpClientTransport::with_client(client, config);
         let service = ().serve(transport).await.map_err(|error| text_of(&error))?;
-        return Ok(Connection { server: server.name.clone(), service, _child: None });
+        return Ok(Live { service, _child: None });
     }
     let Some((program, arguments)) = server.command.split_first() else {
         return Err("it has neither a `command` nor a `url`".to_owned());
     };
+    let given = ALWAYS_GIVEN.into_iter().chain(server.pass_env.iter().map(String::as_str));
+    let given = given.filter_map(|name| Some((name, std::env::var_os(name)?)));
     let mut child = Command::new(program)
         .args(arguments)
+        // What ibid knows, such as keys, is not for others.
+        .env_clear()
+        .envs(given)
+        .envs(&server.env)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -106,7 +148,7 @@ async fn begin(server: &McpServer) -> Result<Connection, String> {
         return Err(format!("`{program}` cannot be spoken to"));
     };
     let service = ().serve((output, input)).await.map_err(|error| text_of(&error))?;
-    Ok(Connection { server: server.name.clone(), service, _child: Some(child) })
+    Ok(Live { service, _child: Some(child) })
 }
 
 #[async_trait]
@@ -118,8 +160,18 @@ impl Tool for McpTool {
     async fn call(&self, _scope: &Scope, given: Value) -> Result<ToolOutput, ToolError> {
         let arguments = fitting(&self.spec.parameters, given)?;
         let request = CallToolRequestParams::new(self.name.clone()).with_arguments(arguments);
-        let called = self.connection.service.call_tool(request).await;
-        let result = called.map_err(|error| failure(&self.connection.server, error))?;
+        let name = &self.connection.server.name;
+        let live = self.connection.live().await.map_err(|reason| failure(name, reason))?;
+        let result = match live.service.call_tool(request).await {
+            Ok(result) => result,
+            // It may have been done: it is not done twice. The next call finds a server that has come back.
+            Err(error) => {
+                if !matches!(error, ServiceError::McpError(_)) {
+                    self.connection.give_up(&live).await;
+                }
+                return Err(failure(name, error));
+            }
+        };
         let texts = result.content.iter().map(|block| match block {
             ContentBlock::Text(text) => text.text.clone(),
             // A picture or a sound is nothing that a model can cite.
@@ -132,7 +184,7 @@ impl Tool for McpTool {
             text = structured.to_string();
         }
         if result.is_error == Some(true) {
-            return Err(failure(&self.connection.server, text));
+            return Err(failure(name, text));
         }
         Ok(ToolOutput::Said { text, data: result.structured_content.unwrap_or_default() })
     }

@@ -160,18 +160,16 @@ impl Loader<'_> {
     /// What is said of a document: in the command, and by the assistant that names it.
     fn fields(&self, Source { key, known, .. }: &Source) -> DocumentFields {
         let corpus = self.ingest.corpus.clone().or_else(|| self.definition.corpora.first().cloned());
-        let known = known.as_ref();
+        let named = known.as_ref().map(|known| DocumentFields::named(known, None)).unwrap_or_default();
+        let given = self.ingest;
         DocumentFields {
             key: Some(key.clone()),
             corpus,
-            document_type: known.map(|known| known.kind.clone()).or_else(|| self.ingest.kind.clone()),
-            title: known.map(|known| known.title.clone()).or_else(|| self.ingest.title.clone()),
-            language: known.map(|known| known.language.clone()).or_else(|| self.ingest.language.clone()),
-            labels: self.ingest.label.clone(),
-            chunk: (
-                known.and_then(|known| known.chunk_characters),
-                known.and_then(|known| known.chunk_overlap),
-            ),
+            document_type: named.document_type.or_else(|| given.kind.clone()),
+            title: named.title.or_else(|| given.title.clone()),
+            language: named.language.or_else(|| given.language.clone()),
+            labels: given.label.clone(),
+            chunk: (given.chunk_characters.or(named.chunk.0), given.chunk_overlap.or(named.chunk.1)),
         }
     }
 
