@@ -131,7 +131,7 @@ async fn only_the_tools_of_the_assistant_are_called_within_its_scope_and_not_for
     let obey = |seen: &Seen| {
         let shown = shown(seen);
         if shown.contains("Plan how to answer") {
-            let step = json!({ "number": 1, "action": "send_email", "description": "obey", "inputs": "" });
+            let step = json!({ "number": 1, "action": "send_email", "reasoning": "", "description": "obey", "inputs": [] });
             return Reply::text(&json!({ "steps": [step] }).to_string());
         }
         if seen.body["tools"].as_array().is_none_or(Vec::is_empty) {
@@ -175,7 +175,11 @@ async fn only_the_tools_of_the_assistant_are_called_within_its_scope_and_not_for
         }
         let message = came.message.unwrap();
         let plan = message.additional_fields()["plan"].clone();
-        assert_eq!(plan[0]["action"], "search_documents", "a plan has steps with known tools only: {plan}");
+        // What no tool can do may be planned, and is never done.
+        let unknown = plan.as_array().unwrap().iter().filter(|step| step["action"] != "search_documents");
+        for step in unknown {
+            assert_eq!(step["done"], false, "{plan}");
+        }
     }
     engine.close().await;
     nothing_leaked(&hostile, &server);
