@@ -1,7 +1,7 @@
 // The first minutes: from an empty data folder to a cited answer, in the browser alone.
 
 import { readFileSync } from "node:fs";
-import { answered, ask, expect, test as plain, upload } from "./fixture";
+import { answered, ask, expect, test as plain } from "./fixture";
 import { SAMPLE, Stage } from "./stage";
 
 const test = plain.extend<object, { readonly stage: Stage }>({
@@ -21,11 +21,13 @@ test("an empty folder becomes a cited answer of trade compliance", async ({ page
   await page.goto("/#/documents");
   await expect(page.getByText("Drop files here, or click to browse")).toBeVisible();
   await look("empty");
-  await upload(
-    page,
-    [{ name: "Chapter_85.pdf", mimeType: "application/pdf", buffer: readFileSync(SAMPLE) }],
-    "trade, for Trade compliance",
-  );
+  await page
+    .getByTestId("files")
+    .setInputFiles([{ name: "Chapter_85.pdf", mimeType: "application/pdf", buffer: readFileSync(SAMPLE) }]);
+  const dialog = page.getByRole("dialog", { name: "Add 1 file" });
+  await dialog.getByRole("combobox", { name: "Corpus" }).selectOption("trade, for Trade compliance");
+  await look("dialog");
+  await dialog.getByRole("button", { name: "Upload" }).click();
   const loads = page.getByRole("region", { name: "Uploads" });
   await expect(loads.getByText("ready")).toBeVisible({ timeout: 30_000 });
   // The assistant's own table knows what the file is.

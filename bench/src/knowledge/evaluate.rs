@@ -16,8 +16,9 @@ use super::{document, e5, gold, local, phrasings, scope, vectors};
 
 /// A cross-encoder is slow here: it is asked so many questions of a set.
 const MOST_RERANKED: usize = 60;
-/// So is a model that puts questions in other ways.
-const MOST_REPHRASED: usize = 40;
+/// So is a model that puts questions in other ways: it is asked so many, and no long stories.
+const MOST_REPHRASED: usize = 25;
+const LONGEST_REPHRASED: usize = 300;
 /// Each set, its language, and the models that know it. The recommended one reads slowly in the form that can be had here,
 /// and is left out where there are thousands of passages.
 const SETS: [(&str, &str, &[&str]); 6] = [
@@ -95,15 +96,19 @@ async fn one(data: &Path, what: &Measured<'_>, most: usize, weights: bool) -> an
         let search = Search::new(store.clone(), embedder.clone()).weighing(Weight(weight));
         score(&set, &search, name, model, &format!("hybrid at {weight}"), &BTreeMap::new()).await?;
     }
-    let rephrased = some(&set, MOST_REPHRASED);
-    let questions: Vec<&str> = rephrased.questions.iter().map(|(question, _)| question.as_str()).collect();
-    let other_ways = phrasings::of(name, language, &questions).await?;
-    let search = Search::new(store.clone(), embedder.clone());
+    let short = set.questions.iter().filter(|(question, _)| question.len() <= LONGEST_REPHRASED).cloned();
+    let rephrased = some(&Set { passages: Vec::new(), questions: short.collect() }, MOST_REPHRASED);
     let count = rephrased.questions.len();
-    let label = format!("hybrid, one phrasing, {count} questions");
-    score(&rephrased, &search, name, model, &label, &BTreeMap::new()).await?;
-    let label = format!("hybrid, three phrasings, {count} questions");
-    score(&rephrased, &search, name, model, &label, &other_ways).await?;
+    if count > 0 {
+        let questions: Vec<&str> =
+            rephrased.questions.iter().map(|(question, _)| question.as_str()).collect();
+        let other_ways = phrasings::of(name, language, &questions).await?;
+        let search = Search::new(store.clone(), embedder.clone());
+        let label = format!("hybrid, one phrasing, {count} questions");
+        score(&rephrased, &search, name, model, &label, &BTreeMap::new()).await?;
+        let label = format!("hybrid, three phrasings, {count} questions");
+        score(&rephrased, &search, name, model, &label, &other_ways).await?;
+    }
     let search = Search::new(store, embedder.clone()).with_reranker(Some(reranker));
     let sample = some(&set, MOST_RERANKED);
     let label = format!("reranked, {} questions", sample.questions.len());
