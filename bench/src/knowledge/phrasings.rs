@@ -43,8 +43,12 @@ pub(super) async fn of(
                 text.push_str(&piece);
             }
         }
-        let lines = text.lines().map(|line| line.trim().to_owned()).filter(|line| line.len() > 8);
-        known.insert((*question).to_owned(), lines.skip(1).take(2).collect());
+        let plain = |line: &str| {
+            line.trim_start_matches(|letter: char| letter.is_ascii_digit() || ". )-".contains(letter))
+                .to_owned()
+        };
+        let lines = text.lines().map(plain).filter(|line| line.len() > 8 && line != question);
+        known.insert((*question).to_owned(), lines.take(2).collect());
         std::fs::write(&file, serde_json::to_vec(&known)?)?;
         eprintln!("{set}: question {} of {} put in other ways", at + 1, questions.len());
     }

@@ -15,6 +15,7 @@ use ibid_models::{
     Runtime, Tokenizer, WindowSource,
 };
 use tokio::sync::OnceCell;
+use url::{Host, Url};
 
 use crate::error::{DoingExt, Error};
 use crate::nearest::hint;
@@ -385,7 +386,39 @@ fn provider_settings(config: &Settings, name: &str) -> Result<ProviderSettings, 
         settings.key = std::env::var(variable).ok().map(|key| Secret::new(&key));
         settings.key_from = format!("the environment variable {variable}");
     }
-    settings.governor = given.governor();
-    settings.limits = given.limits();
+    settings.is_near = is_near(base_url);
+    settings.governor = given.governor(settings.is_near);
+    settings.limits = given.limits(settings.is_near);
     Ok(settings)
+}
+
+/// Whether an address is on this machine, or on a network that only those beside it reach.
+fn is_near(base_url: &str) -> bool {
+    let Ok(url) = Url::parse(base_url) else { return false };
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback() || address.is_private() || address.is_link_local(),
+        Some(Host::Ipv6(address)) => address.is_loopback() || address.is_unique_local(),
+        // A name without a dot is one of the own network.
+        Some(Host::Domain(name)) => {
+            !name.contains('.') || name.ends_with(".local") || name.ends_with(".internal")
+        }
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_near;
+
+    #[test]
+    fn a_server_on_this_machine_or_beside_it_is_near() {
+        for near in
+            ["http://127.0.0.1:8080/v1", "http://localhost/v1", "http://192.168.1.7/v1", "http://gpu:8000/v1"]
+        {
+            assert!(is_near(near), "{near}");
+        }
+        for far in ["https://api.openai.com/v1", "http://8.8.8.8/v1", "nonsense"] {
+            assert!(!is_near(far), "{far}");
+        }
+    }
 }

@@ -21,7 +21,7 @@ use crate::turn::{TurnState, TurnUpdate};
 /// How often a step is tried that failed in a way that may pass.
 const ATTEMPTS: u32 = 3;
 /// How long a step with a model may take.
-const MODEL_TIME: Duration = Duration::from_secs(15 * 60);
+const MODEL_TIME: Duration = Duration::from_secs(20 * 60);
 
 /// The program of an assistant: from a turn's input to what is said.
 ///

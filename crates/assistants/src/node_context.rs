@@ -9,7 +9,10 @@ use futures_util::StreamExt;
 use ibid_core::Scope;
 use ibid_core::event::{ModelUsage, TurnEvent};
 use ibid_core::evidence::{DocumentId, DocumentName, Evidence, EvidenceError, Index, Passage, Question};
-use ibid_core::model::{Caller, ChatModel, ChatPart, ChatRequest, ChatStream, Finish, ModelError, Prompt};
+use ibid_core::model::{
+    CallProgress, Caller, ChatModel, ChatPart, ChatRequest, ChatStream, Finish, ModelError, ProgressListener,
+    Prompt,
+};
 use ibid_core::tool::Tool;
 use ibid_core::{Message, Role};
 use ibid_graph::{Context, NodeError, Retryable, Terminal};
@@ -138,6 +141,12 @@ impl NodeContext {
         request: ChatRequest,
         mut heard: impl FnMut(&str),
     ) -> Result<Reply, ModelError> {
+        let mut request = request;
+        let own = context.clone();
+        request.progress = Some(ProgressListener::new(move |progress| match progress {
+            CallProgress::Reading(reading) => emit(&own, &TurnEvent::ModelReading(reading)),
+            CallProgress::Retrying { reason } => own.status(format!("asking the model again: {reason}")),
+        }));
         let began = Instant::now();
         let mut reply = Reply::default();
         let cancel = context.cancel();

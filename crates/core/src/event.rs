@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::answer::{Citation, PlanStep, Route, SearchRequest, SourceInfo, Warning};
 use crate::load::LoadSummary;
-use crate::model::Usage;
+use crate::model::{ReadingProgress, Usage};
 use crate::{Message, RunId, RunStatus};
 
 /// An event of a run, with its number.
@@ -104,6 +104,8 @@ pub enum TurnEvent {
         /// The warnings.
         warnings: Vec<Warning>,
     },
+    /// A model reads what it is asked, which takes a while.
+    ModelReading(ReadingProgress),
     /// What a call of a model used.
     ModelUsage(ModelUsage),
     /// The turn waits for a person.
@@ -200,6 +202,7 @@ mod name {
     pub(super) const SEARCHED: &str = "searched";
     pub(super) const CITATIONS: &str = "citations";
     pub(super) const WARNINGS: &str = "warnings";
+    pub(super) const MODEL_READING: &str = "reading";
     pub(super) const MODEL_USAGE: &str = "usage";
     pub(super) const PAGE: &str = "page";
     pub(super) const CHUNKS: &str = "chunks";
@@ -223,6 +226,7 @@ impl TurnEvent {
             Self::Searched { queries } => (name::SEARCHED, json!(queries)),
             Self::Citations { citations } => (name::CITATIONS, json!(citations)),
             Self::Warnings { warnings } => (name::WARNINGS, json!(warnings)),
+            Self::ModelReading(progress) => (name::MODEL_READING, json!(progress)),
             Self::ModelUsage(usage) => (name::MODEL_USAGE, json!(usage)),
             Self::Custom { name, value } => (name, value.clone()),
             _ => return None,
@@ -251,6 +255,7 @@ impl TurnEvent {
             name::SEARCHED => read(&value).map(|queries| Self::Searched { queries }),
             name::CITATIONS => read(&value).map(|citations| Self::Citations { citations }),
             name::WARNINGS => read(&value).map(|warnings| Self::Warnings { warnings }),
+            name::MODEL_READING => read(&value).map(Self::ModelReading),
             name::MODEL_USAGE => read(&value).map(Self::ModelUsage),
             _ => None,
         };

@@ -3542,6 +3542,24 @@ export interface components {
             warnings: components["schemas"]["Warning"][];
         } | {
             /** @constant */
+            type: "model_reading";
+            /**
+             * Format: uint64
+             * @description How many tokens it has to read.
+             */
+            tokens: number;
+            /**
+             * Format: uint64
+             * @description How many of them it has read, if it tells.
+             */
+            read?: number | null;
+            /**
+             * Format: uint64
+             * @description In about how many seconds it begins to answer, as far as its speed is known.
+             */
+            seconds_left?: number | null;
+        } | {
+            /** @constant */
             type: "model_usage";
             /** @description Which model, by its name in the configuration. */
             model: string;

@@ -9,7 +9,7 @@ import { useNumbers, useWords, type Words } from "../words";
 import { useConversation } from "./context";
 import type { Followed } from "./follow";
 import { stop } from "./requests";
-import { current, isInterrupted, isOver, type Step, type ToolCall, type Turn, written } from "./turn";
+import { current, isInterrupted, isOver, type Reading, type Step, type ToolCall, type Turn, written } from "./turn";
 
 export function nodeWords(words: Words, node: string): string {
   const name = node.split("/").at(-1) ?? node;
@@ -31,6 +31,7 @@ export function Progress({ followed }: { followed: Followed }) {
           <span className="clip">{step ? stepText(words, step) : words.chat.starting}</span>
         </p>
       )}
+      {step?.reading && !over && <ReadingBar reading={step.reading} />}
       {isInterrupted(turn) && <Interrupted turn={turn} />}
       {turn.status === "stopped" && written(turn) === "" && <p className="notice">{words.chat.stopped}</p>}
       {step?.retrying && !over && <p className="small soft">{words.chat.retrying(step.retrying)}</p>}
@@ -38,6 +39,19 @@ export function Progress({ followed }: { followed: Followed }) {
       {turn.plan.length > 0 && <Plan steps={turn.plan} />}
       <Tools turn={turn} />
     </div>
+  );
+}
+
+/** How far the model has read, and how long that may still take. */
+function ReadingBar({ reading: { tokens, read, secondsLeft } }: { reading: Reading }) {
+  const words = useWords();
+  const numbers = useNumbers();
+  const left = secondsLeft == null ? undefined : numbers.time(1000 * secondsLeft);
+  return (
+    <p className="small soft">
+      {words.chat.reading(numbers.count(tokens), left)}
+      {read != null && <progress value={read} max={tokens} aria-label={words.chat.working} />}
+    </p>
   );
 }
 

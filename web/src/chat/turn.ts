@@ -5,6 +5,12 @@ import { applyToDraft, type DraftAnswer, NO_DRAFT } from "./draft-answer";
 
 export type ModelUsage = { readonly model: string; readonly usage: Usage };
 
+export type Reading = {
+  readonly tokens: number;
+  readonly read?: number | null;
+  readonly secondsLeft?: number | null;
+};
+
 export type ToolCall = {
   readonly id: string;
   readonly name: string;
@@ -27,6 +33,8 @@ export type Step = {
   readonly status?: string;
   readonly usage: readonly ModelUsage[];
   readonly calls: readonly ToolCall[];
+  /** How far the model has read, while it has not begun to write. */
+  readonly reading?: Reading;
   /** Why the last attempt failed, while another one is about to start. */
   readonly retrying?: string;
 };
@@ -108,17 +116,21 @@ function applyToRest(turn: Turn, event: TurnEvent): Turn {
       return updateStep(() => ({ retrying: event.error }));
     case "status":
       return updateStep(() => ({ status: event.text }));
+    case "model_reading": {
+      const { tokens, read, seconds_left } = event;
+      return updateStep(() => ({ reading: { tokens, read, secondsLeft: seconds_left } }));
+    }
     case "model_usage": {
       const { model, usage } = event;
-      return updateStep((step) => ({ usage: [...step.usage, { model, usage }] }));
+      return updateStep((step) => ({ usage: [...step.usage, { model, usage }], reading: undefined }));
     }
     case "tool_call_started": {
       const { id, name, arguments: given } = event;
       return updateStep((step) => ({ calls: [...step.calls, { id, name, arguments: given }] }));
     }
     case "tool_call_finished": {
-      const { id, sources, data, error } = event;
-      const result = { sources, data, error };
+      const { id, sources, data, error, note } = event;
+      const result = { sources, data, error, note };
       return updateStep((step) => ({
         calls: step.calls.map((call) => (call.id === id ? { ...call, result } : call)),
       }));
@@ -142,6 +154,10 @@ function applyToRest(turn: Turn, event: TurnEvent): Turn {
     case "ended":
       return { ...turn, status: finalStatus(event.status), error: event.error ?? undefined };
     case "token":
+      // The model has read everything once it writes.
+      return turn.steps.some((step) => step.number === event.step && step.reading)
+        ? updateStep(() => ({ reading: undefined }))
+        : turn;
     case "draft_withdrawn":
     case "question":
     case "routed":

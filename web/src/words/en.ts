@@ -118,6 +118,8 @@ export const en = {
     withheld: "The answer was withheld: the documents do not support it.",
     searched: (count: number) => `Searches (${count})`,
     working: "Working",
+    reading: (tokens: string, left: string | undefined) =>
+      `The model reads ${tokens} tokens${left ? `, about ${left} left` : ""}.`,
     ready: "The answer is ready.",
     starting: "Starting",
     stopped: "Stopped.",

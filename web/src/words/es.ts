@@ -119,6 +119,7 @@ export const es: Words = {
     withheld: "La respuesta se retuvo: los documentos no la respaldan.",
     searched: (count) => `Búsquedas (${count})`,
     working: "Trabajando",
+    reading: (tokens, left) => `El modelo lee ${tokens} tokens${left ? `, faltan unos ${left}` : ""}.`,
     ready: "La respuesta está lista.",
     starting: "Iniciando",
     stopped: "Detenida.",

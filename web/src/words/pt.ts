@@ -119,6 +119,7 @@ export const pt: Words = {
     withheld: "A resposta foi retida: os documentos não a sustentam.",
     searched: (count) => `Pesquisas (${count})`,
     working: "Trabalhando",
+    reading: (tokens, left) => `O modelo lê ${tokens} tokens${left ? `, faltam cerca de ${left}` : ""}.`,
     ready: "A resposta está pronta.",
     starting: "Iniciando",
     stopped: "Parado.",

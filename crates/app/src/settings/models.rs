@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use ibid_models::pull::Sources;
 use ibid_models::{GovernorSettings, RerankForm, SchemaUse, TimeLimits, ToolUse};
@@ -29,12 +30,14 @@ pub struct ProviderAccount {
     pub attempts: u32,
     /// How long it may take to connect.
     pub connect: Span,
-    /// How long it may take until an answer begins.
-    pub first_token: Span,
+    /// How long it may take until an answer begins. Without it a minute, and 15 minutes on this machine or a private address,
+    /// where a call that takes long is being worked on and not sent again.
+    pub first_token: Option<Span>,
     /// How long it may take from one piece of an answer to the next.
     pub between_tokens: Span,
-    /// How long a person waits until an answer begins, all attempts included.
-    pub chat_wait: Span,
+    /// How long a person waits until an answer begins, all attempts included. Without it two minutes, and 16 minutes on this
+    /// machine or a private address.
+    pub chat_wait: Option<Span>,
     /// How long the reading of documents waits, all attempts included.
     pub ingestion_wait: Span,
     /// How long it waits for room before the next model of a chain is asked.
@@ -56,9 +59,9 @@ impl Default for ProviderAccount {
             tokens_per_minute: governor.tokens_per_minute,
             attempts: governor.attempts,
             connect: Span(limits.connect),
-            first_token: Span(limits.first_token),
+            first_token: None,
             between_tokens: Span(limits.between_tokens),
-            chat_wait: Span(governor.chat_wait),
+            chat_wait: None,
             ingestion_wait: Span(governor.ingestion_wait),
             patience: Span(governor.patience),
             breaker_failures: governor.breaker_failures,
@@ -67,9 +70,14 @@ impl Default for ProviderAccount {
     }
 }
 
+/// How long a model server on this machine, or beside it, may read before it begins to answer.
+const NEAR_FIRST_TOKEN: Duration = Duration::from_secs(15 * 60);
+
 impl ProviderAccount {
     /// The settings of its governor.
-    pub fn governor(&self) -> GovernorSettings {
+    pub fn governor(&self, is_near: bool) -> GovernorSettings {
+        let usual = GovernorSettings::default();
+        let chat_wait = if is_near { NEAR_FIRST_TOKEN + usual.chat_wait / 2 } else { usual.chat_wait };
         GovernorSettings {
             concurrent: self.concurrent,
             requests_per_minute: self.requests_per_minute,
@@ -77,18 +85,20 @@ impl ProviderAccount {
             attempts: self.attempts,
             breaker_failures: self.breaker_failures,
             breaker_pause: self.breaker_pause.0,
-            chat_wait: self.chat_wait.0,
+            chat_wait: self.chat_wait.map_or(chat_wait, |span| span.0),
             ingestion_wait: self.ingestion_wait.0,
             patience: self.patience.0,
-            ..GovernorSettings::default()
+            ..usual
         }
     }
 
     /// Its time limits.
-    pub fn limits(&self) -> TimeLimits {
+    pub fn limits(&self, is_near: bool) -> TimeLimits {
+        let usual = TimeLimits::default();
+        let first_token = if is_near { NEAR_FIRST_TOKEN } else { usual.first_token };
         TimeLimits {
             connect: self.connect.0,
-            first_token: self.first_token.0,
+            first_token: self.first_token.map_or(first_token, |span| span.0),
             between_tokens: self.between_tokens.0,
         }
     }

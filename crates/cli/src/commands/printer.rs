@@ -100,6 +100,11 @@ impl Printer<'_> {
                 printed.end_line()?;
                 eprintln!("· {}", printable(text));
             }
+            TurnEvent::ModelReading(reading) if std::io::stderr().is_terminal() => {
+                let left = reading.seconds_left.map(|left| format!(", about {left} s left"));
+                // On the line before, over what was told of it last.
+                eprint!("\r\x1b[2K  the model reads {} tokens{}\r", reading.tokens, left.unwrap_or_default());
+            }
             TurnEvent::Plan { steps } if printed.plan != *steps => {
                 printed.plan.clone_from(steps);
                 for PlanStep { number, description, done, .. } in steps {

@@ -7,7 +7,7 @@ use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Caller, ChatPart, ChatReply, ModelError, Prompt};
+use super::{Caller, ChatPart, ChatReply, ModelError, ProgressListener, Prompt};
 
 /// The parts of a reply as they come. To drop it is to stop: the connection to the model is closed.
 pub type ChatStream = BoxStream<'static, Result<ChatPart, ModelError>>;
@@ -50,6 +50,8 @@ pub struct ChatRequest {
     pub temperature: Option<f32>,
     /// How many tokens it may write; the model's own setting if not set.
     pub max_output_tokens: Option<usize>,
+    /// Who is told how far the call is until the answer begins.
+    pub progress: Option<ProgressListener>,
 }
 
 impl ChatRequest {
@@ -63,6 +65,7 @@ impl ChatRequest {
             schema: None,
             temperature: None,
             max_output_tokens: None,
+            progress: None,
         }
     }
 }

@@ -5,6 +5,7 @@ mod chat;
 mod embed;
 mod error;
 mod part;
+mod progress;
 mod prompt;
 mod rerank;
 mod spending;
@@ -14,6 +15,7 @@ pub use chat::{AnswerSchema, ChatModel, ChatRequest, ChatStream, ToolChoice, Too
 pub use embed::{Embedder, Purpose, Similarity, Vectors};
 pub use error::ModelError;
 pub use part::{ChatPart, ChatReply, Finish, Usage};
+pub use progress::{CallProgress, ProgressListener, ReadingProgress};
 pub use prompt::{Prompt, ToolCall};
 pub use rerank::Reranker;
 pub use spending::{Day, Spending, SpendingError};

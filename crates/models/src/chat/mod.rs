@@ -14,6 +14,7 @@ mod remote;
 mod reply;
 mod schema;
 mod settings;
+mod speed;
 mod thinking;
 mod tokens;
 mod wire;

@@ -10,12 +10,15 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use http::header::CONTENT_TYPE;
-use ibid_core::model::{ChatPart, Finish, ModelError, Usage};
+use ibid_core::model::{
+    CallProgress, ChatPart, Finish, ModelError, ProgressListener, ReadingProgress, Usage,
+};
 use ibid_egress::{Error, Response, SseDecoder};
 use serde_json::Value;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::decode::{Decoder, words_only};
+use super::remote::TELLING;
 use super::tokens::Tokenizer;
 use crate::governor::{Failure, Permit};
 use crate::provider::Provider;
@@ -42,6 +45,8 @@ pub(super) struct Pieces {
     /// Tells when the model may have taken too long. One for the whole reply, set anew only when it rings, since to do so for
     /// each piece costs more than the piece.
     clock: Option<Pin<Box<Sleep>>>,
+    /// How far the model has read, if its server tells.
+    reading: Option<ReadingProgress>,
 }
 
 /// A piece of a reply.
@@ -66,6 +71,7 @@ impl Pieces {
         response: Response,
         tools: Vec<String>,
         meter: Meter,
+        listener: Option<ProgressListener>,
     ) -> Result<Self, Failure> {
         let media_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let whole = media_type.is_some_and(|kind| kind.starts_with("application/json")).then(Vec::new);
@@ -82,9 +88,16 @@ impl Pieces {
             end: None,
             failed: None,
             clock: None,
+            reading: None,
         };
+        let mut told = None;
         while pieces.decoder.as_ref().is_some_and(|decoder| !decoder.has_begun()) {
             pieces.read().await?;
+            let is_due = told.is_none_or(|told: Instant| told.elapsed() >= TELLING);
+            if let (Some(listener), Some(reading)) = (&listener, pieces.reading.take().filter(|_| is_due)) {
+                told = Some(Instant::now());
+                listener.tell(CallProgress::Reading(reading));
+            }
         }
         Ok(pieces)
     }
@@ -216,6 +229,10 @@ impl Pieces {
                 if let Some(failure) = self.provider.failure_in(&chunk) {
                     return Err(failure);
                 }
+                if let Some(reading) = chunk.get("prompt_progress").and_then(reading) {
+                    self.reading = Some(reading);
+                    return Ok(());
+                }
                 Piece::Any(chunk)
             }
         };
@@ -254,6 +271,17 @@ impl Pieces {
         }
         Ok(())
     }
+}
+
+/// How far a server of llama.cpp has read.
+fn reading(progress: &Value) -> Option<ReadingProgress> {
+    let number = |name: &str| progress[name].as_u64();
+    let (tokens, read) = (number("total")?, number("processed")?);
+    let (cached, took) = (number("cache").unwrap_or_default(), number("time_ms").unwrap_or_default());
+    let done = read.saturating_sub(cached);
+    // What it has read so far tells how fast it is; what it knew already does not.
+    let left = (done > 0 && took > 0).then(|| tokens.saturating_sub(read) * took / done / 1000);
+    Some(ReadingProgress { tokens, read: Some(read), seconds_left: left })
 }
 
 impl Meter {

@@ -1,20 +1,25 @@
 //! One model of one provider: from a request to a reply that has begun.
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use ibid_core::model::{ChatRequest, ModelError, Prompt, ToolChoice};
+use ibid_core::model::{CallProgress, ChatRequest, ModelError, Prompt, ReadingProgress, ToolChoice};
 
 use super::abilities::Abilities;
 use super::fit::{fit, question_in};
 use super::pieces::{Meter, Pieces};
 use super::settings::{ChatSettings, WindowSource};
+use super::speed::ReadingSpeed;
 use super::wire;
 use crate::governor::{Ask, Failure};
 use crate::provider::Provider;
 use tokio::sync::OnceCell;
 
 const PATH: &str = "chat/completions";
+/// So often it is told how far a model has read.
+pub(super) const TELLING: Duration = Duration::from_secs(2);
 
 /// A chat model behind any server that speaks OpenAI's protocol.
 pub struct RemoteChat {
@@ -25,6 +30,8 @@ pub struct RemoteChat {
     told: OnceCell<usize>,
     /// How often it was asked for that.
     asked: AtomicU8,
+    /// How fast it reads.
+    speed: ReadingSpeed,
 }
 
 /// So often a server is asked for its window: at the start, and with the first call if it was not up yet.
@@ -34,7 +41,14 @@ impl RemoteChat {
     /// A model of a provider.
     pub fn new(provider: Arc<Provider>, settings: ChatSettings) -> Arc<Self> {
         let abilities = Mutex::new(Abilities::new(settings.tools, settings.schema));
-        Arc::new(Self { provider, settings, abilities, told: OnceCell::new(), asked: AtomicU8::new(0) })
+        Arc::new(Self {
+            provider,
+            settings,
+            abilities,
+            told: OnceCell::new(),
+            asked: AtomicU8::new(0),
+            speed: ReadingSpeed::default(),
+        })
     }
 
     /// Its provider.
@@ -143,9 +157,13 @@ impl RemoteChat {
         let before = self.abilities();
         let mut abilities = before;
         loop {
-            let body = wire::body(&self.settings.model, request, abilities, &self.settings.extra);
+            let mut extra = self.settings.extra.clone();
+            if request.progress.is_some() && self.provider.tells_progress() {
+                extra.insert("return_progress".to_owned(), true.into());
+            }
+            let body = wire::body(&self.settings.model, request, abilities, &extra);
             let attempt = || self.attempt(&body, request, input_tokens);
-            let ask = Ask { caller, tokens, has_fallback };
+            let ask = Ask { caller, tokens, has_fallback, progress: request.progress.as_ref() };
             match self.provider.governor().call(ask, attempt).await {
                 Ok((pieces, permit)) => {
                     // What was left out is believed to be lacking only now that it goes without.
@@ -178,11 +196,42 @@ impl RemoteChat {
             let response = self.provider.post(PATH, body).await?;
             let tokenizer = self.settings.tokenizer.clone();
             let meter = Meter { tokenizer, input_tokens: input_tokens as u64, output_tokens: 0 };
-            Pieces::begin(self.provider.clone(), response, callable(request), meter).await
+            let told = request.progress.clone();
+            Pieces::begin(self.provider.clone(), response, callable(request), meter, told).await
         };
         let limit = self.provider.limits().first_token;
-        let late = || Failure::Passing(self.provider.too_slow("to begin its answer", limit), None);
-        tokio::time::timeout(limit, beginning).await.unwrap_or_else(|_| Err(late()))
+        let began = Instant::now();
+        let begun = tokio::select! {
+            begun = tokio::time::timeout(limit, beginning) => begun,
+            never = self.tell_while_reading(request, input_tokens as u64) => match never {},
+        };
+        match begun {
+            Ok(Ok(pieces)) => {
+                self.speed.learn(input_tokens as u64, began.elapsed());
+                Ok(pieces)
+            }
+            Ok(Err(failure)) => Err(failure),
+            // What a server here has taken long for, it is still working on: to ask again would only add to it.
+            Err(_) if self.provider.is_near() => {
+                Err(Failure::Final(self.provider.too_slow("to begin its answer", limit)))
+            }
+            Err(_) => Err(Failure::Passing(self.provider.too_slow("to begin its answer", limit), None)),
+        }
+    }
+
+    /// Tells how long the model may still read, as far as its speed is known. A server that tells it itself knows better.
+    async fn tell_while_reading(&self, request: &ChatRequest, tokens: u64) -> Infallible {
+        let began = Instant::now();
+        let listener = request.progress.as_ref().filter(|_| self.provider.is_near());
+        let Some(listener) = listener.filter(|_| !self.provider.tells_progress()) else {
+            return std::future::pending().await;
+        };
+        loop {
+            tokio::time::sleep(TELLING).await;
+            let whole = self.speed.time_for(tokens);
+            let seconds_left = whole.map(|whole| whole.saturating_sub(began.elapsed()).as_secs().max(1));
+            listener.tell(CallProgress::Reading(ReadingProgress { tokens, read: None, seconds_left }));
+        }
     }
 
     fn abilities(&self) -> Abilities {

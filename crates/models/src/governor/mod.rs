@@ -16,7 +16,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use ibid_core::model::{Caller, Class, ModelError, Usage};
+use ibid_core::model::{CallProgress, Caller, Class, ModelError, ProgressListener, Usage};
 use tokio::sync::{Notify, oneshot};
 
 pub use budget::{Budget, MemorySpending};
@@ -58,13 +58,15 @@ pub(crate) struct Ask<'a> {
     pub(crate) tokens: u64,
     /// Whether another model stands ready, so that there is no point in a long wait for this one.
     pub(crate) has_fallback: bool,
+    /// Who is told that it is made again.
+    pub(crate) progress: Option<&'a ProgressListener>,
 }
 
 impl<'a> Ask<'a> {
     /// A call that reads a text of so many letters, and has nobody to fall back on.
     pub(crate) fn reading(caller: &'a Caller, letters: usize) -> Self {
         const LETTERS_PER_TOKEN: usize = 3;
-        Self { caller, tokens: (letters / LETTERS_PER_TOKEN) as u64, has_fallback: false }
+        Self { caller, tokens: (letters / LETTERS_PER_TOKEN) as u64, has_fallback: false, progress: None }
     }
 }
 
@@ -179,6 +181,9 @@ impl Governor {
                     let delay = self.settings.delay_after(tried).max(after.unwrap_or_default());
                     if tried >= self.settings.attempts || Instant::now() + delay >= last_start {
                         return Err(error);
+                    }
+                    if let Some(listener) = ask.progress {
+                        listener.tell(CallProgress::Retrying { reason: error.to_string() });
                     }
                     tokio::time::sleep(delay).await;
                 }

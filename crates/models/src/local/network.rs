@@ -110,7 +110,7 @@ impl Network {
         let mut done = Vec::new();
         for places in batches(&lengths) {
             let tokens = places.iter().map(|place| lengths[*place] as u64).sum();
-            let ask = Ask { caller, tokens, has_fallback: false };
+            let ask = Ask { caller, tokens, has_fallback: false, progress: None };
             let places = Arc::new(places);
             let attempt = || {
                 let (inner, encodings, places, take) =

@@ -5,6 +5,7 @@ mod settings;
 mod window;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
@@ -32,6 +33,9 @@ pub struct Provider {
     egress: Egress,
     governor: Arc<Governor>,
     limits: TimeLimits,
+    is_near: bool,
+    /// Whether its server tells how far it has read.
+    tells_progress: AtomicBool,
 }
 
 impl Provider {
@@ -43,7 +47,7 @@ impl Provider {
         settings: ProviderSettings,
         budget: Option<Arc<Budget>>,
     ) -> Result<Arc<Self>, InvalidProvider> {
-        let ProviderSettings { name, base_url, key, key_from, governor, limits } = settings;
+        let ProviderSettings { name, base_url, key, key_from, governor, limits, is_near } = settings;
         let invalid = |reason: String| InvalidProvider { name: name.clone(), reason };
         let mut base = Url::parse(&base_url).map_err(|error| invalid(format!("`{base_url}`: {error}")))?;
         if !base.path().ends_with('/') {
@@ -55,7 +59,8 @@ impl Provider {
         let door = EgressLimits { connect: limits.connect, silence, ..EgressLimits::default() };
         let egress = Egress::new(Rules::only([host]), door).map_err(|error| invalid(error.to_string()))?;
         let governor = Governor::new(&name, governor, budget);
-        Ok(Arc::new(Self { name, base, key, key_from, egress, governor, limits }))
+        let tells_progress = AtomicBool::new(false);
+        Ok(Arc::new(Self { name, base, key, key_from, egress, governor, limits, is_near, tells_progress }))
     }
 
     /// Its name in the configuration.
@@ -66,6 +71,16 @@ impl Provider {
     /// Its governor.
     pub fn governor(&self) -> &Arc<Governor> {
         &self.governor
+    }
+
+    /// Whether it runs on this machine or beside it.
+    pub fn is_near(&self) -> bool {
+        self.is_near
+    }
+
+    /// Whether its server tells how far it has read, as far as is known yet.
+    pub(crate) fn tells_progress(&self) -> bool {
+        self.tells_progress.load(Ordering::Relaxed)
     }
 
     pub(crate) fn limits(&self) -> &TimeLimits {

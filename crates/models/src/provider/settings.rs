@@ -21,6 +21,8 @@ pub struct ProviderSettings {
     pub governor: GovernorSettings,
     /// How long it may take.
     pub limits: TimeLimits,
+    /// Whether it runs on this machine or beside it: then a call that takes long is being worked on, and not sent again.
+    pub is_near: bool,
 }
 
 impl ProviderSettings {
@@ -33,6 +35,7 @@ impl ProviderSettings {
             key_from: format!("the environment variable that `providers.{name}.key_env` names"),
             governor: GovernorSettings::default(),
             limits: TimeLimits::default(),
+            is_near: false,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! How many tokens a model takes at once, as the server behind a provider tells it. What is sent beyond that is cut there
 //! without a word, so it has to be known here.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,6 +22,7 @@ impl Provider {
             if let Some(props) = self.told(http::Method::GET, "../props", None).await {
                 let found = number(&props["default_generation_settings"]["n_ctx"]);
                 if found.is_some() {
+                    self.tells_progress.store(true, Ordering::Relaxed);
                     return found;
                 }
             }

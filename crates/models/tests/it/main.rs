@@ -8,6 +8,7 @@ mod forms;
 mod governing;
 mod here;
 mod lacking;
+mod near;
 mod secrets;
 mod stage;
 mod stopping;
