@@ -77,7 +77,7 @@ test-crash-loading: fetch-test-models
 test-clients: fetch-test-models
     cargo test --workspace --all-features --test it -- --ignored --nocapture serve::every_client
 
-# How well documents are found: SciFact, XQuAD-es, SQuAD-es, MTRAG-UN, tau-banking and the HTS questions
+# How well documents are found: SciFact, XQuAD, SQuAD-es, MTRAG-UN, tau-banking and the HTS questions; IBID_SETS=xquad-es,hts for some
 eval-retrieval data="../shared/data" questions="1500": fetch-test-models
     cargo run --quiet --release --package ibid-bench -- retrieval {{data}} {{questions}}
 
