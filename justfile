@@ -89,9 +89,17 @@ eval-quotes data="../shared/data": fetch-test-models
 eval-routing: fetch-test-models
     cargo test --workspace --all-features --test it -- --ignored --nocapture --test-threads 1 routing::
 
-# How many turns go the right way under each `knowledge`, with a real small model: an hour; IBID_TURNS=10 for fewer
+# How many turns go the right way under each `knowledge`, with a real small model: an hour; IBID_TURNS=10 for fewer, IBID_KINDS=general
 eval-knowledge: fetch-test-models
     cargo test --workspace --all-features --test it -- --ignored --nocapture knowledge::
+
+# How many questions a real small model answers right, and what is flagged: hours; IBID_EVERY=8 for every eighth, IBID_SETS=trade
+eval-answers: fetch-test-models
+    cargo test --workspace --all-features --test it -- --ignored --nocapture answers::
+
+# A real small model on a busy machine: four questions, some minutes
+test-laptop: fetch-test-models
+    cargo test --workspace --all-features --test it -- --ignored --nocapture laptop::
 
 # Every example question of the reference assistants with a real small model: some half an hour
 eval-examples: fetch-test-models

@@ -33,7 +33,7 @@ async fn every_example_question_ends_with_a_valid_answer() {
             continue;
         }
         let mut stage = Stage::of(name, index.clone(), server.url());
-        stage.context = CONTEXT;
+        (stage.context, stage.is_near) = (CONTEXT, true);
         stage.assistant.definition.limits.answer_tokens = Some(ANSWER);
         stage.assistant.definition.limits.rounds = 2;
         let definition = stage.assistant.definition.clone();

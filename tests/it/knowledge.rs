@@ -27,7 +27,7 @@ async fn turns_go_the_right_way() {
     println!("| knowledge | turns | the right way | seconds each |\n|---|---|---|---|");
     for knowledge in [Knowledge::Documents, Knowledge::DocumentsFirst, Knowledge::Open] {
         let mut stage = Stage::of("policy-desk", Arc::new(search().await), server.url());
-        stage.context = 4096;
+        (stage.context, stage.is_near) = (4096, true);
         stage.assistant.definition.knowledge = knowledge;
         // Enough to see which way a turn goes.
         stage.assistant.definition.limits.answer_tokens = Some(60);
@@ -35,7 +35,10 @@ async fn turns_go_the_right_way() {
         stage.assistant.definition.retrieval.neighbours = 0;
         let folder = tempfile::tempdir().unwrap();
         let engine = stage.engine(&folder.path().join("engine.db")).await;
-        for (kind, questions) in QUESTIONS {
+        let wanted = std::env::var("IBID_KINDS").unwrap_or_default();
+        for (kind, questions) in
+            QUESTIONS.into_iter().filter(|(kind, _)| wanted.is_empty() || wanted.contains(kind))
+        {
             let (began, mut right, mut wrong) = (Instant::now(), 0, Vec::new());
             let questions: Vec<&str> = questions.lines().take(most).collect();
             for question in &questions {

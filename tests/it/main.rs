@@ -3,9 +3,11 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 #![recursion_limit = "256"]
 
+mod answers;
 mod examples;
 mod injection;
 mod knowledge;
+mod laptop;
 mod library;
 mod mcp;
 mod resuming;

@@ -130,7 +130,7 @@ async fn an_answer_cites_what_a_tool_of_a_server_gave_back() {
         (&citation["document_id"], &citation["found"]),
         (&json!("rates_exchange_rate"), &json!("exact"))
     );
-    assert!(fields["warnings"].to_string().contains("43.80 is in no source"), "{fields:?}");
+    assert!(fields["warnings"].to_string().contains("no source supports 43.80"), "{fields:?}");
     engine.close().await;
 }
 

@@ -22,6 +22,8 @@ struct Scenario {
     guard: Option<String>,
     /// What it may answer from.
     knowledge: Option<String>,
+    /// The corpus that it searches instead of its own.
+    corpus: Option<String>,
     /// How many passages it searches for.
     top: Option<usize>,
     turns: Vec<TurnOf>,
@@ -111,6 +113,9 @@ async fn play(scenario: Scenario, index: Arc<dyn Index>) -> Vec<String> {
     }
     if let Some(knowledge) = &scenario.knowledge {
         stage.assistant.definition.knowledge = serde_json::from_value(knowledge.as_str().into()).unwrap();
+    }
+    if let Some(corpus) = &scenario.corpus {
+        stage.assistant.definition.corpora = vec![corpus.parse().unwrap()];
     }
     let retrieval = &mut stage.assistant.definition.retrieval;
     retrieval.top = scenario.top.unwrap_or(retrieval.top);

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use ibid_assistants::tools::{ToolContext, ToolEntry, ToolSettings};
@@ -14,6 +15,9 @@ use ibid_engine::{Engine, GraphEntry, Graphs, LocalEngine, LocalSettings, Turn, 
 use ibid_models::{Chat, ChatSettings, Provider, ProviderSettings, RemoteChat};
 use serde_json::Value;
 
+/// So long a model here may take to begin.
+const NEAR: Duration = Duration::from_secs(900);
+
 /// One assistant and what it works with.
 pub(crate) struct Stage {
     pub(crate) assistant: Assistant,
@@ -23,6 +27,8 @@ pub(crate) struct Stage {
     pub(crate) url: String,
     /// How many tokens they hold.
     pub(crate) context: usize,
+    /// Whether they run here and are slow: they may take long to begin, and are not asked twice.
+    pub(crate) is_near: bool,
 }
 
 /// A turn that has ended.
@@ -49,11 +55,16 @@ impl Stage {
                 ToolEntry::find(tool)?.build(&ToolContext { index: &index, retrieval, settings }).unwrap()
             })
             .collect();
-        Self { assistant, index, tools, url, context: 16_384 }
+        Self { assistant, index, tools, url, context: 16_384, is_near: false }
     }
 
     fn chat(&self, name: &str) -> Arc<dyn ChatModel> {
-        let provider = Provider::new(ProviderSettings::new(name, &self.url), None).unwrap();
+        let mut settings = ProviderSettings::new(name, &self.url);
+        if self.is_near {
+            settings.is_near = true;
+            (settings.limits.first_token, settings.governor.chat_wait) = (NEAR, NEAR);
+        }
+        let provider = Provider::new(settings, None).unwrap();
         let mut settings = ChatSettings::new(name, name);
         settings.context_tokens = self.context;
         Arc::new(Chat::new(RemoteChat::new(provider, settings), Vec::new()))

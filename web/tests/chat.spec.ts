@@ -116,6 +116,16 @@ test("in a fork, earlier messages keep their citations, and all versions are del
   await expect(page.locator(".threads li")).toHaveCount(0);
 });
 
+test("how far a model has read is shown, and a source that it does not name", async ({ page }) => {
+  await ask(page, "Answer after reading: what is the general rate for LED lamps, 8539.52.00?");
+  await expect(page.getByText("The model reads 3,494 tokens")).toBeVisible();
+  await expect(page.getByRole("progressbar")).toBeVisible();
+  await answered(page);
+  await expect(page.getByText("The model reads")).toBeHidden();
+  await expect(page.getByRole("region", { name: "Sources" })).toContainText("found by ibid");
+  await expect(page.getByRole("region", { name: "Warnings" })).toBeHidden();
+});
+
 test("a follow-up is asked, an answer is copied, rated and exported", async ({ page, context }) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await ask(page, "What is the rate for LED lamps?");

@@ -88,7 +88,7 @@ test("a value that no source supports is marked in the answer", async ({ page })
   await answered(page);
   const doubted = page.locator(".answer mark");
   await expect(doubted).toHaveText("7.5%");
-  await expect(doubted).toHaveAttribute("title", /7\.5% is in no source that is cited/);
+  await expect(doubted).toHaveAttribute("title", /no source supports 7\.5%/);
   await expect(page.getByRole("region", { name: "Warnings" })).toContainText("7.5%");
 });
 

@@ -11,7 +11,13 @@ type Asked = {
 
 type Call = { readonly name: string; readonly arguments: Record<string, unknown> };
 
-type Reply = { readonly text?: string; readonly calls?: readonly Call[]; readonly every?: number };
+type Reply = {
+  readonly text?: string;
+  readonly calls?: readonly Call[];
+  readonly every?: number;
+  /** How many tokens it reads first, telling how far it is. */
+  readonly reads?: number;
+};
 
 const LED =
   'The schedule names them "Light-emitting diode (LED) lamps", and their general rate is 2% [source 1].\n\n' +
@@ -89,6 +95,7 @@ function reply(asked: Asked): Reply {
   }
   if (asked.tools) return { text: "ready" };
   if (last.includes("pointing")) return { text: POINTING + LONG, every: 60 };
+  if (last.includes("reading")) return { text: "The general rate for LED lamps is 2%.", reads: 3494 };
   if (last.includes("slowly")) return { text: LONG, every: 60 };
   if (last.includes("aside")) return { text: LONG, every: 20 };
   if (last.includes("hostile")) return { text: HOSTILE, every: 2 };
@@ -128,12 +135,17 @@ async function read(request: IncomingMessage): Promise<Asked> {
   return JSON.parse(Buffer.concat(pieces).toString());
 }
 
-async function stream(response: ServerResponse, { text = "", calls, every = 0 }: Reply) {
+async function stream(response: ServerResponse, { text = "", calls, every = 0, reads = 0 }: Reply) {
   response.setHeader("content-type", "text/event-stream");
   const say = (choice: object, usage?: object) =>
     response.write(
       `data: ${JSON.stringify({ id: "1", object: "chat.completion.chunk", model: "scripted", choices: [choice], usage })}\n\n`,
     );
+  for (let read = 0; read < reads; read += reads / 4) {
+    const prompt_progress = { total: reads, cache: 0, processed: Math.round(read), time_ms: read };
+    response.write(`data: ${JSON.stringify({ choices: [], prompt_progress })}\n\n`);
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+  }
   if (calls) {
     const tool_calls = calls.map((call, index) => ({
       index,

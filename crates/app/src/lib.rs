@@ -5,6 +5,7 @@
 
 mod app;
 mod assistants;
+mod bench;
 mod builder;
 mod documents;
 mod error;
@@ -21,6 +22,7 @@ mod store;
 
 pub use app::{App, TurnAnswer};
 pub use assistants::{AssistantInfo, AssistantOrigin, AssistantRegistry, KnownAssistant, known_assistants};
+pub use bench::{BenchAnswer, BenchOutcome, BenchQuestion, bench_question, bench_questions};
 pub use builder::AppBuilder;
 pub use documents::{DocumentFields, DocumentService, IfLoading, LoadContent, LoadHandle, StartedLoad};
 pub use error::{DoingExt, Error};

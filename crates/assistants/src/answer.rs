@@ -34,5 +34,6 @@ fn metadata(turn: &TurnState, answer: &Answer) -> AnswerMetadata {
         route: turn.route.clone(),
         plan: turn.plan.clone(),
         usage: turn.spent.usage,
+        model_calls: turn.spent.calls,
     }
 }

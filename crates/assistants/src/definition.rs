@@ -1,6 +1,7 @@
 //! `assistant.toml`: what can be set of an assistant.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use ibid_core::Corpus;
 use ibid_core::evidence::Question;
@@ -45,6 +46,8 @@ pub struct Definition {
     pub tools: Vec<String>,
     /// Whether the model must call a tool in the first round.
     pub first_round: FirstRound,
+    /// Whether a plan is made before tools are called.
+    pub planning: Planning,
     /// Servers that speak the Model Context Protocol and whose tools it may use as well.
     pub mcp: Vec<McpServer>,
     /// Which words in a file name tell its type, such as "chapter hts = hts_schedule"; the first row that fits.
@@ -88,6 +91,19 @@ pub enum FirstRound {
     Auto,
     /// It must.
     Required,
+}
+
+/// Whether a plan is made before tools are called.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Planning {
+    /// Unless the model reads so slowly that it must be a small one, whose plans are not worth the call.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never: the model calls tools at once.
+    Never,
 }
 
 /// The kinds of graphs.
@@ -222,6 +238,9 @@ pub struct Limits {
     pub history_messages: usize,
     /// How many tokens of them a model is shown.
     pub history_tokens: usize,
+    /// How many seconds a model on this machine, or beside it, may read before it begins to answer. It is shown what fits
+    /// the question best of what it cannot read in that time.
+    pub patience_seconds: u64,
     /// How many tokens an answer may have; as the model is configured if not set.
     pub answer_tokens: Option<usize>,
     /// How many rounds of tools.
@@ -236,11 +255,19 @@ pub struct Limits {
     pub tool_seconds: u64,
 }
 
+impl Limits {
+    /// How long a model may read.
+    pub fn patience(&self) -> Duration {
+        Duration::from_secs(self.patience_seconds)
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
             history_messages: 20,
             history_tokens: 2000,
+            patience_seconds: 20,
             answer_tokens: None,
             rounds: 5,
             calls: 8,
@@ -335,6 +362,7 @@ impl Default for Definition {
             limits: Limits::default(),
             tools: Vec::new(),
             first_round: FirstRound::default(),
+            planning: Planning::default(),
             mcp: Vec::new(),
             types: Vec::new(),
             chunks: Chunks::default(),

@@ -12,6 +12,7 @@ mod graph;
 pub mod guard;
 mod language;
 mod node_context;
+mod packing;
 mod prompts;
 pub mod route;
 mod shipped;

@@ -149,6 +149,7 @@ impl NodeContext {
         }));
         let began = Instant::now();
         let mut reply = Reply::default();
+        reply.spent.calls = 1;
         let cancel = context.cancel();
         let span = tracing::info_span!("chat", model = model.name(), node = context.node());
         let Some(parts) = cancel.run_until_cancelled(model.chat(request).instrument(span)).await else {

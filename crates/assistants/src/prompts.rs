@@ -180,7 +180,7 @@ mod tests {
             "description": "It answers questions on tariffs.",
             "documents": ["Chapter 84", "Chapter 85"],
             "failures": ["get_weather: Open-Meteo failed: it answered with status 503"],
-            "findings": ["3.9 % is in no source that is cited"],
+            "findings": ["no source supports 3.9 %"],
             "format": "structured",
             "knowledge": "documents",
             "language": "Spanish",

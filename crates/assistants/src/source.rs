@@ -1,13 +1,14 @@
 //! What an answer may cite: passages of documents and what tools gave back, each with its number in the turn.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use ibid_core::answer::SourceInfo;
 use ibid_core::evidence::Passage;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
+
+use crate::packing::without_notes;
 
 /// Something that an answer may cite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,35 +43,35 @@ impl Source {
         }
     }
 
-    /// As a model is shown it: between tags that the text cannot close.
+    /// As a model is shown it: between tags that the text cannot close, without the marks of notes in tables.
     pub fn shown(&self) -> String {
-        self.shown_within(usize::MAX, "")
+        let lines: Vec<_> = self.text().lines().map(without_notes).collect();
+        self.tagged(&harmless(&lines.join("\n")))
     }
 
-    /// The same with at most so many bytes of its text: the lines that share most with what is asked.
-    pub(crate) fn shown_within(&self, most: usize, asked: &str) -> String {
-        let (head, text) = match &self.origin {
+    /// A harmless text of it between its tags.
+    pub(crate) fn tagged(&self, text: &str) -> String {
+        let head = match &self.origin {
             Origin::Passage(passage) => {
                 let section = match passage.path.as_slice() {
                     [] => String::new(),
                     path => format!(" section=\"{}\"", attribute(&path.join(" > "))),
                 };
-                let title = attribute(&passage.title);
-                (format!("document=\"{title}\" page=\"{}\"{section}", passage.page), &passage.text)
+                format!("document=\"{}\" page=\"{}\"{section}", attribute(&passage.title), passage.page)
             }
-            Origin::Tool { tool, text } => (format!("tool=\"{}\"", attribute(tool)), text),
+            Origin::Tool { tool, .. } => format!("tool=\"{}\"", attribute(tool)),
         };
-        let text = excerpt(text, most, asked);
-        format!("<source number=\"{}\" {head}>\n{}\n</source>", self.number, harmless(&text))
+        format!("<source number=\"{}\" {head}>\n{text}\n</source>", self.number)
     }
 
-    /// How a document begins, as a model is shown it: to be understood, and without a number, since it is not to be cited.
-    pub(crate) fn shown_as_beginning(&self) -> String {
+    /// How a document begins, as a model is shown it: to be understood, and without a number, since it is not to be cited. At most so
+    /// many bytes of it.
+    pub(crate) fn shown_as_beginning(&self, most: usize) -> String {
         let title = match &self.origin {
             Origin::Passage(passage) => attribute(&passage.title),
             Origin::Tool { tool, .. } => attribute(tool),
         };
-        format!("<beginning document=\"{title}\">\n{}\n</beginning>", harmless(self.text()))
+        format!("<beginning document=\"{title}\">\n{}\n</beginning>", harmless(&beginning(self.text(), most)))
     }
 
     /// Without its text.
@@ -126,47 +127,13 @@ pub(crate) fn add(sources: &mut Vec<Source>, origin: Origin) -> u32 {
     number
 }
 
-/// The lines of a text that share most words with what is asked, in their order, within so many bytes. The first line,
-/// which names the columns of a table, stays.
-fn excerpt<'a>(text: &'a str, most: usize, asked: &str) -> Cow<'a, str> {
+/// A text up to so many bytes, with a sign where it goes on.
+pub(crate) fn beginning(text: &str, most: usize) -> Cow<'_, str> {
     if text.len() <= most {
         return Cow::Borrowed(text);
     }
-    let words = |text: &str| {
-        let words = text.to_lowercase();
-        let words = words.split(|letter: char| !letter.is_alphanumeric()).filter(|word| word.len() > 1);
-        words.map(str::to_owned).collect::<BTreeSet<_>>()
-    };
-    let asked = words(asked);
-    let lines: Vec<&str> = text.lines().collect();
-    let mut ranked: Vec<usize> = (0..lines.len()).collect();
-    let shared = |line: &str| words(line).intersection(&asked).map(String::len).sum::<usize>();
-    ranked.sort_by_key(|line| (*line > 0, std::cmp::Reverse(shared(lines[*line])), *line));
-    let (mut kept, mut room) = (BTreeSet::new(), most);
-    for line in ranked {
-        let length = lines[line].len() + 1;
-        if length <= room {
-            room -= length;
-            kept.insert(line);
-        }
-    }
-    if kept.is_empty() {
-        // One line that is longer than all that there is room for.
-        let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
-        return Cow::Owned(format!("{}\u{2026}", &text[..end]));
-    }
-    let mut excerpt = String::new();
-    let mut before = None;
-    for line in kept {
-        if before.is_some_and(|before| before + 1 < line) {
-            excerpt.push_str("\u{2026}\n");
-        }
-        excerpt.push_str(lines[line]);
-        excerpt.push('\n');
-        before = Some(line);
-    }
-    excerpt.truncate(excerpt.trim_end().len());
-    Cow::Owned(excerpt)
+    let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+    Cow::Owned(format!("{}\u{2026}", &text[..end]))
 }
 
 fn attribute(text: &str) -> String {
@@ -188,15 +155,6 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_does_not_fit_is_cut_to_what_is_asked() {
-        let text = "Code | Article | Rate\n1 | Lamps | 2%\n2 | Furnaces | 3%\n3 | LED modules | Free\n4 | Parts | 4%";
-        assert_eq!(excerpt(text, 200, "LED modules"), text);
-        let cut = excerpt(text, 50, "the rate of LED modules");
-        assert_eq!(cut, "Code | Article | Rate\n\u{2026}\n3 | LED modules | Free");
-        assert_eq!(excerpt("one very long line", 8, "x"), "one very\u{2026}");
-    }
 
     #[test]
     fn a_text_cannot_close_its_tag() {

@@ -65,6 +65,23 @@ pub(crate) struct ToolReport {
     pub(crate) note: Option<String>,
     /// What went wrong, for the model and the person.
     pub(crate) error: Option<String>,
+    /// Whether the call itself was wrong, which is the model's business and not the person's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) refused: bool,
+    /// The sources as the model is shown them, where that is not all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) shown: Option<Vec<String>>,
+}
+
+impl ToolReport {
+    /// Takes what the tool gave back among the sources. Returns the numbers that it has there.
+    pub(crate) fn number(&self, sources: &mut Vec<Source>) -> Vec<u32> {
+        let each = self.origins.iter().cloned().filter_map(|origin| match origin {
+            Origin::Passage(passage) => take(sources, [*passage]).first().copied(),
+            tool @ Origin::Tool { .. } => Some(add(sources, tool)),
+        });
+        each.collect()
+    }
 }
 
 /// One round of tools: what was called, and what is shown to the model of what came back.
@@ -83,6 +100,9 @@ pub(crate) struct ToolRound {
 pub(crate) struct TurnCost {
     /// Tokens.
     pub(crate) usage: Usage,
+    /// Calls of models.
+    #[serde(default)]
+    pub(crate) calls: u32,
     /// Time in steps that count, in milliseconds.
     pub(crate) milliseconds: u64,
 }
@@ -91,7 +111,11 @@ impl TurnCost {
     /// Together with what another step took.
     #[must_use]
     pub(crate) fn and(self, other: Self) -> Self {
-        Self { usage: self.usage.and(other.usage), milliseconds: self.milliseconds + other.milliseconds }
+        Self {
+            usage: self.usage.and(other.usage),
+            calls: self.calls + other.calls,
+            milliseconds: self.milliseconds + other.milliseconds,
+        }
     }
 }
 
@@ -351,19 +375,21 @@ impl TurnState {
     /// Takes what a tool gave back among the sources, and shows the model what it is called there.
     fn report(&mut self, result: ToolReport) {
         let nothing = result.origins.is_empty();
+        let numbers = result.number(&mut self.sources);
         let mut shown = Vec::from_iter(result.note);
-        for origin in result.origins {
-            let number = match origin {
-                Origin::Passage(passage) => take(&mut self.sources, [*passage]).first().copied(),
-                tool @ Origin::Tool { .. } => Some(add(&mut self.sources, tool)),
-            };
-            let source = self.sources.iter().find(|source| Some(source.number) == number);
-            shown.extend(source.map(Source::shown));
+        match result.shown {
+            Some(packed) => shown.extend(packed),
+            None => {
+                let own = self.sources.iter().filter(|source| numbers.contains(&source.number));
+                shown.extend(own.map(Source::shown));
+            }
         }
         let call = self.rounds.last().and_then(|round| round.calls.iter().find(|call| call.id == result.id));
         self.searched.extend(call.map(describe_call));
         if let Some(error) = result.error {
-            self.failures.push(format!("{}: {error}", result.name));
+            if !result.refused {
+                self.failures.push(format!("{}: {error}", result.name));
+            }
             shown.push(format!("<error>\n{}\n</error>", harmless(&error)));
         } else {
             if nothing {

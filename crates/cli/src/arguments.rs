@@ -368,6 +368,11 @@ pub(crate) enum ModelsCommand {
     },
     /// Find out the scale of the embedding model's similarities on the documents that are loaded, and keep it with them
     Calibrate,
+    /// Measure how fast a chat model reads and writes here, and how many of the shipped questions it answers right
+    Bench {
+        /// Name of the model in ibid.toml [default: the one that answers]
+        name: Option<String>,
+    },
     /// Ask a chat model something, to see that its settings work
     Try {
         /// Name of the model in ibid.toml

@@ -7,6 +7,7 @@ mod client;
 mod commands;
 mod config;
 mod conversations;
+mod machine;
 mod place;
 
 use std::process::ExitCode;

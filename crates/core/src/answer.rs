@@ -35,6 +35,8 @@ pub struct AnswerMetadata {
     pub plan: Vec<PlanStep>,
     /// What the models of the turn used.
     pub usage: Usage,
+    /// How often a model was asked.
+    pub model_calls: u32,
 }
 
 /// As it is stored: a partial answer has nothing but its sources.
@@ -81,11 +83,18 @@ struct StoredMetadata {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Usage")]
     usage: Option<Usage>,
+    /// How often a model was asked.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    model_calls: u32,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl AnswerMetadata {
     /// The names of its fields as they stand in a stored message.
-    pub(crate) const FIELDS: [&str; 12] = [
+    pub(crate) const FIELDS: [&str; 13] = [
         "partial",
         "format",
         "structured",
@@ -98,6 +107,7 @@ impl AnswerMetadata {
         "route",
         "plan",
         "usage",
+        "model_calls",
     ];
 
     /// That of an answer that was stopped before it was complete.
@@ -121,6 +131,7 @@ impl From<StoredMetadata> for AnswerMetadata {
             route: stored.route,
             plan: stored.plan,
             usage: stored.usage.unwrap_or_default(),
+            model_calls: stored.model_calls,
         }
     }
 }
@@ -141,6 +152,7 @@ impl From<AnswerMetadata> for StoredMetadata {
             route: metadata.route,
             plan: metadata.plan,
             usage: whole.then_some(metadata.usage),
+            model_calls: metadata.model_calls,
         }
     }
 }
@@ -172,6 +184,9 @@ pub struct Citation {
     /// The SHA-256 of the document's content.
     #[serde(rename = "version")]
     pub content_hash: String,
+    /// Whether the model did not name the source, and ibid has found there what the answer says.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub attributed: bool,
     /// What the model quoted. It is needed while the answer is checked, and not stored.
     #[serde(skip)]
     pub quoted: String,
@@ -213,7 +228,7 @@ pub enum WarningKind {
     WrongPage,
     /// The quoted words are not in the source.
     QuoteNotFound,
-    /// A number, code or date of the answer is in no source that it cites.
+    /// No source supports a number, code or date of the answer.
     ValueNotFound,
     /// Nothing is cited.
     NothingCited,

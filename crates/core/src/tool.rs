@@ -48,6 +48,11 @@ pub trait Tool: Send + Sync {
     /// As a model is told of it.
     fn spec(&self) -> &ToolSpec;
 
+    /// The argument for which the question itself can stand, where a model leaves it out.
+    fn question_argument(&self) -> Option<&str> {
+        None
+    }
+
     /// Does it, on behalf of whoever the scope is of. The arguments are a model's and not to be trusted.
     ///
     /// # Errors

@@ -25,7 +25,7 @@ pub mod pull;
 mod rerank;
 
 pub use chat::{
-    Chat, ChatSettings, RemoteChat, SchemaUse, Tokenizer, ToolUse, UnknownTokenizer, WindowSource,
+    Chat, ChatSettings, ModelSpeed, RemoteChat, SchemaUse, Tokenizer, ToolUse, UnknownTokenizer, WindowSource,
 };
 pub use embed::{CachedEmbedder, EmbeddingSettings, LocalEmbedder, RemoteEmbedder};
 pub use governor::{Budget, Governor, GovernorSettings, MemorySpending, Stats, WaitedStats};

@@ -2551,6 +2551,11 @@ export interface components {
             plan?: components["schemas"]["PlanStep"][];
             /** @description What the models of the turn used. */
             usage?: components["schemas"]["Usage"];
+            /**
+             * Format: uint32
+             * @description How often a model was asked.
+             */
+            model_calls?: number;
         };
         /** @description A citation, looked up on the page that it names. */
         Citation: {
@@ -2578,6 +2583,8 @@ export interface components {
             boxes: number[][];
             /** @description The SHA-256 of the document's content. */
             version: string;
+            /** @description Whether the model did not name the source, and ibid has found there what the answer says. */
+            attributed?: boolean;
         };
         /** @description How a quotation was found. */
         QuoteMatch: "exact" | "fuzzy" | "not_found" | "unquoted";

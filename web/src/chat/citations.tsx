@@ -5,6 +5,7 @@ import { useState } from "react";
 import type { AnswerMetadata, Citation, Source } from "../api/schema";
 import { useWords } from "../words";
 import { useConversation } from "./context";
+import { matched } from "./match";
 
 type QuoteMatch = Citation["found"];
 
@@ -15,13 +16,13 @@ const MATCHES: Record<QuoteMatch, { tone: string; sign: string }> = {
   unquoted: { tone: "", sign: "·" },
 };
 
-/** Whether a quote was found on the page. */
-export function MatchChip({ found }: { found: QuoteMatch }) {
+/** Whether a quote was found on the page, and by whom. */
+export function MatchChip({ citation }: { citation: Citation }) {
   const words = useWords();
   return (
-    <span className={`chip ${MATCHES[found].tone}`}>
-      <span aria-hidden="true">{MATCHES[found].sign}</span>
-      {words.found[found]}
+    <span className={`chip ${MATCHES[citation.found].tone}`}>
+      <span aria-hidden="true">{MATCHES[citation.found].sign}</span>
+      {matched(words, citation)}
     </span>
   );
 }
@@ -52,8 +53,13 @@ export function Cite({ number, metadata, name }: CiteProps) {
   const first = citations[0];
   const title = first?.[1].title ?? source?.title ?? source?.document_id ?? "";
   const page = first?.[1].page ?? source?.page;
-  const found = worst(citations);
-  const label = words.chat.cite(number, title, page, words.found[found]);
+  const match = worst(citations);
+  const label = words.chat.cite(
+    number,
+    title,
+    page,
+    first && citations.length === 1 ? matched(words, first[1]) : words.found[match],
+  );
   const target = targetOf(name, first, source);
   // No preview for what is already open in the panel.
   const opened = target !== undefined && target === open;
@@ -71,7 +77,7 @@ export function Cite({ number, metadata, name }: CiteProps) {
       <HoverCard.Trigger asChild>
         <button
           type="button"
-          className={`cite ${MATCHES[found].tone}`}
+          className={`cite ${MATCHES[match].tone}`}
           aria-label={label}
           onClick={() => {
             if (!target) return;
@@ -92,7 +98,7 @@ export function Cite({ number, metadata, name }: CiteProps) {
           {citations.map(([index, citation]) => (
             <blockquote key={index}>
               <p>{citation.snippet}</p>
-              <MatchChip found={citation.found} />
+              <MatchChip citation={citation} />
             </blockquote>
           ))}
         </HoverCard.Content>
@@ -138,7 +144,7 @@ export function Citations({ metadata, name }: { metadata: Partial<AnswerMetadata
                   <span className="clip soft">
                     {citation.page != null && `${words.page(citation.page)} · `}
                     <span className={`found ${tone}`}>
-                      <span aria-hidden="true">{sign}</span> {words.found[citation.found]}
+                      <span aria-hidden="true">{sign}</span> {matched(words, citation)}
                     </span>
                   </span>
                 </span>

@@ -2,14 +2,15 @@
 
 import type { Words } from "../words";
 import type { Item } from "./items";
+import { matched } from "./match";
 
 export function toMarkdown(title: string, items: readonly Item[], words: Words): string {
   const parts = items.flatMap((item) => {
     if (item.kind === "question") return [`## ${words.chat.you}`, item.text];
     const cited = item.kind === "answer" ? (item.metadata.citations ?? []) : [];
     const lines = cited.map(
-      ({ source, title, page, snippet, found }) =>
-        `- [${source}] ${title}${page ? `, ${words.page(page)}` : ""} (${words.found[found]}): “${snippet}”`,
+      (citation) =>
+        `- [${citation.source}] ${citation.title}${citation.page ? `, ${words.page(citation.page)}` : ""} (${matched(words, citation)}): “${citation.snippet}”`,
     );
     const warnings = item.kind === "answer" ? (item.metadata.warnings ?? []).map(({ text }) => `> ⚠ ${text}`) : [];
     return [`## ${words.chat.answer}`, item.text, warnings.join("\n>\n"), lines.join("\n")];

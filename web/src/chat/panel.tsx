@@ -76,7 +76,7 @@ function Opened({ open, thread, items }: PanelProps) {
       >
         <blockquote className="reader-quote">
           <p>{citation.snippet}</p>
-          <MatchChip found={citation.found} />
+          <MatchChip citation={citation} />
         </blockquote>
       </Reader>
     );

@@ -57,6 +57,7 @@ export const en = {
     fuzzy: "close match",
     not_found: "not found on the page",
     unquoted: "no quote",
+    attributed: "found by ibid",
   },
   nodes: {
     condense: "Understanding the question",

@@ -59,6 +59,7 @@ export const es: Words = {
     fuzzy: "coincidencia aproximada",
     not_found: "no está en la página",
     unquoted: "sin cita literal",
+    attributed: "hallada por ibid",
   },
   nodes: {
     condense: "Entendiendo la pregunta",

@@ -59,6 +59,7 @@ export const pt: Words = {
     fuzzy: "correspondência aproximada",
     not_found: "não está na página",
     unquoted: "sem citação literal",
+    attributed: "encontrada pelo ibid",
   },
   nodes: {
     condense: "Entendendo a pergunta",

@@ -3,8 +3,6 @@
 use super::bare::{Bare, is_negation};
 use super::lines::pieces;
 use super::values::{agree, claimed, values};
-use crate::format::CitationDraft;
-use crate::source::Source;
 
 /// So many words in a row are no accident.
 const ENOUGH: usize = 5;
@@ -15,20 +13,8 @@ pub(super) fn from(answer: &str, text: &str) -> Option<String> {
     longest(answer, text).map(|(_, words)| words)
 }
 
-/// The source that an answer has most words in a row from, if those are enough to tell.
-pub(super) fn of_any(answer: &str, sources: &[Source]) -> Option<CitationDraft> {
-    let mut best: Option<(usize, CitationDraft)> = None;
-    for source in sources {
-        // Of two that have as many, the first: it was found to be the nearer one.
-        let most = best.as_ref().map_or(0, |(most, _)| *most);
-        if let Some((count, quote)) = longest(answer, source.text()).filter(|(count, _)| *count > most) {
-            best = Some((count, CitationDraft { source: source.number, page: None, quote }));
-        }
-    }
-    best.map(|(_, cited)| cited)
-}
-
-fn longest(answer: &str, text: &str) -> Option<(usize, String)> {
+/// The same with how many words they are.
+pub(super) fn longest(answer: &str, text: &str) -> Option<(usize, String)> {
     let own = Bare::of(text);
     let mut best: Option<(usize, String)> = None;
     for piece in pieces(answer) {

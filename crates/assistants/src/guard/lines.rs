@@ -32,7 +32,7 @@ pub(super) fn nearest_line(text: &str, about: &str) -> (String, Range<usize>) {
 }
 
 /// The rows of tables and the sentences of prose in a text.
-pub(super) fn pieces(text: &str) -> impl Iterator<Item = Range<usize>> {
+pub(crate) fn pieces(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut pieces = Vec::new();
     let mut begins = 0;
     for line in text.split_inclusive('\n') {

@@ -24,6 +24,9 @@ static ONE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// The mark of a note in a cell of a table.
+static NOTE: LazyLock<Regex> = LazyLock::new(|| pattern(r"\s*\[\d{1,3}/\]"));
+
 /// Words in quotation marks.
 static QUOTATION: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
@@ -73,7 +76,7 @@ pub(super) fn read(answer: &str, known: &BTreeSet<u32>) -> (String, Marks) {
         let left: Vec<String> = left.iter().map(u32::to_string).collect();
         if left.is_empty() { String::new() } else { format!("[{}]", left.join(", ")) }
     });
-    (cleaned.trim_end().to_owned(), marks)
+    (NOTE.replace_all(cleaned.trim_end(), "").into_owned(), marks)
 }
 
 /// The sources that a mark names.
@@ -96,9 +99,14 @@ fn cited(mark: &Captures<'_>) -> Vec<CitationDraft> {
     all
 }
 
-/// A text without its marks.
+/// A text without its marks, and without those of notes in a table, such as [5/], which models copy along.
 pub(super) fn without(text: &str) -> String {
-    MARK.replace_all(text, "").into_owned()
+    NOTE.replace_all(&MARK.replace_all(text, ""), "").into_owned()
+}
+
+/// The numbers of the sources that a text names.
+pub(super) fn numbers(text: &str) -> Vec<u32> {
+    MARK.captures_iter(text).flat_map(|mark| cited(&mark)).map(|one| one.source).collect()
 }
 
 #[cfg(test)]
@@ -125,6 +133,7 @@ mod tests {
         );
         assert_eq!(marks.quoted, [("2 percent".to_owned(), vec![cite(1, Some(7))])]);
         assert_eq!(without("2 % [1]."), "2 % .");
+        assert_eq!(read("It is 2.5% [5/] [1].", &known).0, "It is 2.5% [1].");
         let (cleaned, marks) = read("All say so [1-3], [1, p. 7; 2, p. 9], \u{3010}1\u{3011}.", &known);
         assert_eq!(cleaned, "All say so [1, 2, 3], [1, 2], [1].");
         assert_eq!(marks.cited[..3], [cite(1, None), cite(2, None), cite(3, None)]);

@@ -18,7 +18,7 @@ pub(super) struct Value {
     /// Whether it is money.
     money: bool,
     /// Where it stands, in bytes.
-    stands: Range<usize>,
+    pub(super) stands: Range<usize>,
 }
 
 /// What a value is worth. A text may be read in more than one way, as 1.234 can.

@@ -39,6 +39,11 @@ impl Language {
         self.0.code
     }
 
+    /// Whether a word, in small letters, is one of its commonest.
+    pub(crate) fn is_common(self, word: &str) -> bool {
+        self.0.words.common.iter().any(|common| common == word)
+    }
+
     /// What ibid says in it.
     pub(crate) fn texts(self) -> &'static Texts {
         &self.0.texts

@@ -41,6 +41,7 @@ pub(crate) async fn agent(
     request.tools = tools.iter().map(|tool| tool.spec().clone()).collect();
     request.max_output_tokens = Some(MOST_TOKENS);
     let has_looked = !turn.rounds.is_empty();
+    let has_found = turn.rounds.iter().flat_map(|round| &round.results).any(|(_, text)| !is_error(text));
     let must_look = node_context.definition.first_round == FirstRound::Required;
     if must_look && !has_looked && !request.tools.is_empty() {
         request.tool_choice = ToolChoice::Required;
@@ -61,7 +62,7 @@ pub(crate) async fn agent(
         let same = |other: &Call| (&other.name, &other.arguments) == (&call.name, &call.arguments);
         // What failed may be tried again.
         let answered = |round: &ToolRound, call: &Call| {
-            round.results.iter().any(|(id, text)| *id == call.id && !text.starts_with("<error>"))
+            round.results.iter().any(|(id, text)| *id == call.id && !is_error(text))
         };
         let again = turn
             .rounds
@@ -71,25 +72,39 @@ pub(crate) async fn agent(
             calls.push(call);
         }
     }
-    if calls.is_empty() && !has_looked && !reply.partial {
+    if calls.is_empty() && !has_found && turn.failures.is_empty() && !reply.partial {
         // Whoever asks is not answered from what a model believes to know.
         let asks = smalltalk::is_question(&turn.request.text) || turn.names_documents();
         let from_documents = node_context.definition.knowledge == Knowledge::Documents;
-        if !(must_look || asks && from_documents) {
+        if !(has_looked || must_look || asks && from_documents) {
             let route = Route { intent: Some(Intent::Chat), by: RoutedBy::Model, documents: Vec::new() };
             emit(&context, &TurnEvent::Routed(route.clone()));
             return Ok(TurnUpdate::Routed { route, question: turn.question.clone(), spent: reply.spent });
         }
-        calls.extend(search(&node_context, &turn));
+        calls.extend(search(&node_context, &turn).filter(|_| !has_searched(&turn)));
     }
     Ok(TurnUpdate::ToolCallsRequested { text: reply.text, calls, spent: reply.spent })
+}
+
+/// Whether what a tool gave back says that it failed.
+fn is_error(text: &str) -> bool {
+    text.starts_with("<error>")
+}
+
+/// The name of the search that is made for a model.
+const OWN_SEARCH: &str = "search";
+
+/// Whether the question was searched for already, in the place of a model.
+fn has_searched(turn: &TurnState) -> bool {
+    turn.rounds.iter().flat_map(|round| &round.calls).any(|call| call.id.ends_with(OWN_SEARCH))
 }
 
 /// A search for the question itself, for a model that calls no tool although it should.
 fn search(node_context: &NodeContext, turn: &TurnState) -> Option<Call> {
     let mut names = node_context.ports.tools.iter().map(|tool| &tool.spec().name);
     let name = names.find(|name| name.starts_with("search"))?.clone();
-    Some(Call { id: "1.1.search".to_owned(), name, arguments: json!({ "query": turn.question }) })
+    let id = format!("{}.1.{OWN_SEARCH}", turn.rounds.len() + 1);
+    Some(Call { id, name, arguments: json!({ "query": turn.question }) })
 }
 
 /// Whether tools are called next; the answer is written when there is nothing to call or no more may be spent.

@@ -13,11 +13,19 @@ use crate::format::{Draft, TEXT, answer_so_far, without_signal_so_far};
 use crate::guard::Policy;
 use crate::language::filled;
 use crate::node_context::{NodeContext, Reply, emit, failed};
-use crate::source::{Source, harmless};
+use crate::packing::pack;
+use crate::source::harmless;
 use crate::turn::{TurnCost, TurnState, TurnUpdate};
 
-/// Of a source that does not fit, at least so many bytes are shown.
-const LEAST_OF_A_SOURCE: usize = 300;
+/// Sources take at least so many tokens, however slow a model reads.
+const LEAST_OF_SOURCES: usize = 400;
+/// What is shown of them where a model turns out to have less room is cut down to this, and not further.
+const LEAST_ROOM: usize = 40;
+/// How documents begin takes at most this part of what sources take, where not all can be shown.
+const BEGINNINGS: usize = 4;
+const BYTES_OF_A_TOKEN: usize = 3;
+/// Fewer bytes of how a document begins tell nothing.
+const LEAST_OF_A_BEGINNING: usize = 300;
 
 /// Tokens that the parts of a prompt take besides their words.
 const AROUND: usize = 96;
@@ -63,24 +71,16 @@ async fn write(
     then: &str,
 ) -> Result<TurnUpdate, NodeError> {
     let (model, format) = (node_context.ports.answer.as_ref(), &turn.request.format);
-    let mut beginnings = true;
-    let (mut shown, mut most) = (node_context.fitting(model, turn, then)?, usize::MAX);
+    let mut room = node_context.room_for_sources(model, turn, then)?;
     loop {
-        let request = node_context.answer_request(turn, &turn.sources[..shown], most, beginnings, then)?;
+        let evidence = Shown::within(model, turn, room);
+        let request = node_context.answer_request(turn, &evidence, then)?;
         match listen(node_context, context, model, request, format).await {
-            // How documents begin can be left out first.
-            Err(ModelError::TooLong { .. }) if beginnings && !turn.introductions.is_empty() => {
-                beginnings = false;
-            }
-            // One source less, as long as there is one left; and then less of that one.
-            Err(ModelError::TooLong { .. }) if shown > 1 => shown -= 1,
-            Err(ModelError::TooLong { .. }) if most > LEAST_OF_A_SOURCE => {
-                most = most.min(turn.sources[0].text().len()) * 3 / 4;
-            }
+            Err(ModelError::TooLong { .. }) if room > LEAST_ROOM => room = room.min(evidence.tokens) * 3 / 4,
             Err(error) => return Err(failed(error)),
             Ok(reply) => {
-                if shown < turn.sources.len() {
-                    let left = turn.sources.len() - shown;
+                let left = turn.sources.len() - evidence.sources.len();
+                if left > 0 {
                     context.status(format!("the model had no room for {left} of the sources"));
                 }
                 let (partial, cut_off) = (reply.partial, reply.cut_off);
@@ -88,6 +88,43 @@ async fn write(
                 return Ok(TurnUpdate::Drafted { draft, spent: reply.spent });
             }
         }
+    }
+}
+
+/// What a model is shown of what was found.
+#[derive(Default)]
+struct Shown {
+    /// How named documents begin.
+    beginnings: String,
+    /// The sources.
+    sources: Vec<String>,
+    /// How many tokens they take.
+    tokens: usize,
+}
+
+/// How the named documents begin, with at most so many bytes of each.
+fn beginnings(turn: &TurnState, most: usize) -> String {
+    let shown: Vec<String> =
+        turn.introductions.iter().map(|source| source.shown_as_beginning(most)).collect();
+    shown.join("\n\n")
+}
+
+impl Shown {
+    /// As much as a model has room for.
+    fn within(model: &dyn ChatModel, turn: &TurnState, room: usize) -> Self {
+        let count = |text: &str| model.count_tokens(text) + 1;
+        let whole: usize = turn.sources.iter().map(|source| count(&source.shown())).sum();
+        let mut beginnings = beginnings(turn, usize::MAX);
+        if whole + count(&beginnings) > room {
+            beginnings = match room / BEGINNINGS * BYTES_OF_A_TOKEN / turn.introductions.len().max(1) {
+                few if few < LEAST_OF_A_BEGINNING => String::new(),
+                bytes => self::beginnings(turn, bytes),
+            };
+        }
+        let left = room.saturating_sub(count(&beginnings));
+        let sources = pack(&turn.sources, &turn.question, left, &count);
+        let tokens = count(&beginnings) + sources.iter().map(|shown| count(shown)).sum::<usize>();
+        Self { beginnings, sources, tokens }
     }
 }
 
@@ -124,37 +161,30 @@ async fn listen(
 }
 
 impl NodeContext {
-    /// How many of the sources the model has room for, at least one.
-    fn fitting(&self, model: &dyn ChatModel, turn: &TurnState, then: &str) -> Result<usize, NodeError> {
-        let without = self.answer_request(turn, &[], 0, true, then)?;
-        let answer = self.definition.limits.answer_tokens.unwrap_or((model.context_tokens() / 4).min(2048));
+    /// How many tokens of sources the model has room for in its window, and reads within the patience of a person.
+    fn room_for_sources(
+        &self,
+        model: &dyn ChatModel,
+        turn: &TurnState,
+        then: &str,
+    ) -> Result<usize, NodeError> {
+        let limits = &self.definition.limits;
+        let without = self.answer_request(turn, &Shown::default(), then)?;
+        let answer = limits.answer_tokens.unwrap_or((model.context_tokens() / 4).min(2048));
         let history = self.history(model, turn).len();
         let prompts = without.prompts.iter().enumerate();
         // The conversation gives way to the sources.
-        let needed = prompts
+        let needed: usize = prompts
             .filter(|(at, _)| !(1..=history).contains(at))
-            .map(|(_, prompt)| model.count_tokens(prompt.text()) + 8);
-        let mut room = model.context_tokens().saturating_sub(needed.sum::<usize>() + answer + AROUND);
-        let mut fitting = 0;
-        for source in &turn.sources {
-            let tokens = model.count_tokens(&source.shown()) + 4;
-            if tokens > room {
-                break;
-            }
-            room -= tokens;
-            fitting += 1;
-        }
-        Ok(fitting.max(1))
+            .map(|(_, prompt)| model.count_tokens(prompt.text()) + 8)
+            .sum();
+        let room = model.context_tokens().saturating_sub(needed + answer + AROUND);
+        let in_time = model.reading_speed().tokens_within(limits.patience());
+        let in_time = in_time.map(|tokens| tokens.saturating_sub(needed).max(LEAST_OF_SOURCES));
+        Ok(room.min(in_time.unwrap_or(usize::MAX)))
     }
 
-    fn answer_request(
-        &self,
-        turn: &TurnState,
-        sources: &[Source],
-        most: usize,
-        beginnings: bool,
-        then: &str,
-    ) -> Result<ChatRequest, NodeError> {
+    fn answer_request(&self, turn: &TurnState, shown: &Shown, then: &str) -> Result<ChatRequest, NodeError> {
         let (format, persona) = (self.format(turn)?, self.persona(turn)?);
         let system = self.prompt(
             "generate",
@@ -167,10 +197,7 @@ impl NodeContext {
                 "unknown": turn.texts().unknown_phrase,
             }),
         )?;
-        let shown = sources.iter().map(|source| source.shown_within(most, &turn.question));
-        let sources = shown.collect::<Vec<_>>().join("\n\n");
-        let shown = turn.introductions.iter().filter(|_| beginnings).map(Source::shown_as_beginning);
-        let introductions = shown.collect::<Vec<_>>().join("\n\n");
+        let (introductions, sources) = (&shown.beginnings, shown.sources.join("\n\n"));
         let variables =
             json!({ "introductions": introductions, "question": turn.question, "sources": sources });
         let evidence = self.prompt("evidence", turn, variables)?;

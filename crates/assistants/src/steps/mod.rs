@@ -1,6 +1,7 @@
 //! The nodes of the graphs. Each reads the turn, does one thing, and says what changed.
 
 mod agent;
+mod arguments;
 mod condense;
 mod generate;
 mod plan;

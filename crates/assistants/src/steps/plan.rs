@@ -11,11 +11,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::definition::Planning;
 use crate::node_context::{NodeContext, emit, failed, not_searched};
 use crate::turn::{TurnCost, TurnState, TurnUpdate};
 
 /// A plan has at most so many steps.
 const MOST_STEPS: usize = 8;
+
+/// A model that reads fewer tokens per second makes no plans.
+const WORTH_PLANNING: f64 = 300.0;
 
 /// And so many tokens.
 const MOST_TOKENS: usize = 800;
@@ -55,6 +59,10 @@ pub(crate) async fn plan(
     turn: Arc<TurnState>,
     context: Context,
 ) -> Result<TurnUpdate, NodeError> {
+    if !helps(&node_context) {
+        let (introductions, spent) = (introductions(&node_context, &turn).await?, TurnCost::default());
+        return Ok(TurnUpdate::Planned { plan: Vec::new(), introductions, spent });
+    }
     context.status("making a plan");
     let model = node_context.ports.small.as_ref();
     let tools: Vec<Value> = node_context
@@ -83,6 +91,15 @@ pub(crate) async fn plan(
     let plan = if steps.is_empty() { vec![single_search(&node_context, &turn)] } else { steps };
     emit(&context, &TurnEvent::Plan { steps: plan.clone() });
     Ok(TurnUpdate::Planned { plan, introductions, spent })
+}
+
+/// Whether a plan helps. A model that reads slowly is a small one, whose plans are not worth the call.
+fn helps(node_context: &NodeContext) -> bool {
+    match node_context.definition.planning {
+        Planning::Always => true,
+        Planning::Never => false,
+        Planning::Auto => !node_context.ports.small.reading_speed().is_below(WORTH_PLANNING),
+    }
 }
 
 /// How the documents begin that the message names, so that whoever answers knows what they are about.

@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use ibid_core::event::{ToolCallFinished, ToolCallStarted, TurnEvent};
-use ibid_core::model::Usage;
 use ibid_core::tool::{Tool, ToolError, ToolOutput};
 use ibid_graph::{Context, NodeError};
 use serde_json::{Value, json};
 
 use crate::node_context::{NodeContext, emit};
-use crate::source::Origin;
+use crate::packing::pack;
+use crate::source::{Origin, Source};
+use crate::steps::arguments::mended;
 use crate::turn::{Call, ToolReport, TurnCost, TurnState, TurnUpdate};
 
 /// A longer text of a tool is cut, in characters.
@@ -31,9 +32,11 @@ pub(crate) async fn tools(
     let began = Instant::now();
     let names: Vec<&str> = turn.calls.iter().map(|call| call.name.as_str()).collect();
     context.status(format!("using {}", names.join(", ")));
-    let results = join_all(turn.calls.iter().map(|call| one(&node_context, &turn, &context, call))).await;
+    let calls = turn.calls.iter().map(|call| one(&node_context, &turn, &context, call));
+    let mut results = join_all(calls).await;
+    show(&node_context, &turn, &mut results);
     let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-    Ok(TurnUpdate::ToolCallsFinished { results, spent: TurnCost { usage: Usage::default(), milliseconds } })
+    Ok(TurnUpdate::ToolCallsFinished { results, spent: TurnCost { milliseconds, ..TurnCost::default() } })
 }
 
 async fn one(node_context: &NodeContext, turn: &TurnState, context: &Context, call: &Call) -> ToolReport {
@@ -45,9 +48,13 @@ async fn one(node_context: &NodeContext, turn: &TurnState, context: &Context, ca
         None => {
             let names: Vec<&str> =
                 node_context.ports.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
-            Err(format!("there is no tool `{name}`; there are {}", names.join(", ")))
+            Err(CallFailure::Wrong(format!("there is no tool `{name}`; there are {}", names.join(", "))))
         }
-        Some(tool) => perform(node_context, turn, context, tool.as_ref(), arguments.clone()).await,
+        Some(tool) => {
+            let (schema, asks) = (&tool.spec().parameters, tool.question_argument());
+            let arguments = mended(schema, arguments.clone(), asks, &turn.question);
+            perform(node_context, turn, context, tool.as_ref(), arguments).await
+        }
     };
     let mut finished = ToolCallFinished {
         id: id.clone(),
@@ -62,14 +69,51 @@ async fn one(node_context: &NodeContext, turn: &TurnState, context: &Context, ca
             (finished.sources, finished.data) = (Some(origins.len()), Some(data.clone()));
             finished.note.clone_from(note);
         }
-        Err(error) => finished.error = Some(error.clone()),
+        Err(failure) => finished.error = Some(failure.text().to_owned()),
     }
     emit(context, &TurnEvent::ToolCallFinished(finished));
-    let (origins, note, error) = match outcome {
-        Ok(ToolResult { origins, note, .. }) => (origins, note, None),
-        Err(error) => (Vec::new(), None, Some(error)),
-    };
-    ToolReport { id: id.clone(), name: name.clone(), origins, note, error }
+    let (id, name) = (id.clone(), name.clone());
+    match outcome {
+        Ok(ToolResult { origins, note, .. }) => {
+            ToolReport { id, name, origins, note, error: None, refused: false, shown: None }
+        }
+        Err(failure) => {
+            let refused = matches!(failure, CallFailure::Wrong(_));
+            let error = Some(failure.text().to_owned());
+            ToolReport { id, name, origins: Vec::new(), note: None, error, refused, shown: None }
+        }
+    }
+}
+
+/// Writes down what the model is shown of the results: all of them, or what it reads in time.
+fn show(node_context: &NodeContext, turn: &TurnState, results: &mut [ToolReport]) {
+    let model = node_context.ports.answer.as_ref();
+    let patience = node_context.definition.limits.patience();
+    let Some(room) = model.reading_speed().tokens_within(patience) else { return };
+    let room = room / results.len().max(1);
+    let count = |text: &str| model.count_tokens(text) + 1;
+    let mut sources = turn.sources.clone();
+    for result in results {
+        let numbers = result.number(&mut sources);
+        let own: Vec<Source> =
+            sources.iter().filter(|source| numbers.contains(&source.number)).cloned().collect();
+        result.shown = Some(pack(&own, &turn.question, room, &count));
+    }
+}
+
+/// Why a call gave nothing.
+enum CallFailure {
+    /// It was wrong: the model is told.
+    Wrong(String),
+    /// The tool failed: the person is told, too.
+    Failed(String),
+}
+
+impl CallFailure {
+    fn text(&self) -> &str {
+        let (Self::Wrong(text) | Self::Failed(text)) = self;
+        text
+    }
 }
 
 /// What a tool gave back: sources, what is to be known of them, and what the page shows.
@@ -85,16 +129,25 @@ async fn perform(
     context: &Context,
     tool: &dyn Tool,
     arguments: Value,
-) -> Result<ToolResult, String> {
+) -> Result<ToolResult, CallFailure> {
     let scope = turn.scope();
     let limit = Duration::from_secs(node_context.definition.limits.tool_seconds);
     let called = tokio::time::timeout(limit, tool.call(&scope, arguments));
     let Some(called) = context.cancel().run_until_cancelled(called).await else {
-        return Err("stopped".to_owned());
+        return Err(CallFailure::Failed("stopped".to_owned()));
     };
     let output = match called {
-        Ok(output) => output.map_err(|error: ToolError| cut(&error.to_string(), LONGEST_ERROR))?,
-        Err(_) => return Err(format!("{} took longer than {} s", tool.spec().name, limit.as_secs())),
+        Ok(output) => output.map_err(|error| {
+            let text = cut(&error.to_string(), LONGEST_ERROR);
+            match error {
+                ToolError::Arguments(_) => CallFailure::Wrong(text),
+                ToolError::Service { .. } => CallFailure::Failed(text),
+            }
+        })?,
+        Err(_) => {
+            let text = format!("{} took longer than {} s", tool.spec().name, limit.as_secs());
+            return Err(CallFailure::Failed(text));
+        }
     };
     Ok(match output {
         ToolOutput::Found { passages, note } => {

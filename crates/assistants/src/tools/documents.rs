@@ -40,7 +40,7 @@ enum Types {
     Only(String),
     /// These; and all others where nothing is found in them, or nothing that names this code.
     Preferred {
-        types: &'static [&'static str],
+        types: Vec<String>,
         code: Option<String>,
     },
 }
@@ -53,6 +53,8 @@ impl DocumentSearch {
 
 struct DocumentTool {
     spec: ToolSpec,
+    /// The argument for which the question can stand.
+    asks: Option<&'static str>,
     query: Query,
     index: Arc<dyn Index>,
     retrieval: Retrieval,
@@ -62,10 +64,10 @@ fn tool<T: JsonSchema>(
     context: &ToolContext<'_>,
     name: &str,
     description: &str,
-    query: Query,
+    (asks, query): (Option<&'static str>, Query),
 ) -> Arc<dyn Tool> {
     let (index, retrieval) = (context.index.clone(), context.retrieval.clone());
-    Arc::new(DocumentTool { spec: spec::<T>(name, description), query, index, retrieval })
+    Arc::new(DocumentTool { spec: spec::<T>(name, description), asks, query, index, retrieval })
 }
 
 /// `search_documents`.
@@ -74,7 +76,7 @@ pub(super) fn search_documents(context: &ToolContext<'_>) -> Result<Arc<dyn Tool
         context,
         "search_documents",
         "Searches all documents for what they say on a subject.",
-        search_documents_query,
+        (Some("query"), search_documents_query),
     ))
 }
 
@@ -84,7 +86,7 @@ pub(super) fn search_knowledge(context: &ToolContext<'_>) -> Result<Arc<dyn Tool
         context,
         "search_knowledge",
         "Searches the documents, if wanted only those of one type.",
-        search_knowledge_query,
+        (Some("query"), search_knowledge_query),
     ))
 }
 
@@ -94,7 +96,7 @@ pub(super) fn lookup_hts_code(context: &ToolContext<'_>) -> Result<Arc<dyn Tool>
         context,
         "lookup_hts_code",
         "Finds the codes, units and duty rates of a product in the tariff schedule.",
-        lookup_hts_code_query,
+        (Some("product_description"), lookup_hts_code_query),
     ))
 }
 
@@ -104,7 +106,7 @@ pub(super) fn check_tariffs(context: &ToolContext<'_>) -> Result<Arc<dyn Tool>, 
         context,
         "check_tariffs",
         "Finds the duty rates of a code, and additional duties for a country of origin.",
-        check_tariffs_query,
+        (None, check_tariffs_query),
     ))
 }
 
@@ -114,7 +116,7 @@ pub(super) fn check_agency_requirements(context: &ToolContext<'_>) -> Result<Arc
         context,
         "check_agency_requirements",
         "Finds what agencies require for the import of a kind of product.",
-        check_agency_requirements_query,
+        (Some("product_type"), check_agency_requirements_query),
     ))
 }
 
@@ -122,6 +124,10 @@ pub(super) fn check_agency_requirements(context: &ToolContext<'_>) -> Result<Arc
 impl Tool for DocumentTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn question_argument(&self) -> Option<&str> {
+        self.asks
     }
 
     async fn call(&self, scope: &Scope, arguments: Value) -> Result<ToolOutput, ToolError> {
@@ -138,7 +144,6 @@ impl Tool for DocumentTool {
             Types::Any => Ok(found(self.find(scope, question, &[]).await?)),
             Types::Only(kind) => Ok(found(self.find(scope, question, &[kind]).await?)),
             Types::Preferred { types, code } => {
-                let types: Vec<String> = types.iter().map(|kind| (*kind).to_owned()).collect();
                 let passages = self.find(scope, question.clone(), &types).await?;
                 let names_code =
                     |passage: &Passage| code.as_ref().is_none_or(|code| names(&passage.text, code));
@@ -193,9 +198,10 @@ fn names(text: &str, code: &str) -> bool {
     !code.is_empty() && parts.map(digits).any(|number| number.starts_with(&code))
 }
 
-/// A type, if one is given.
-fn only(kind: Option<String>) -> Types {
-    kind.filter(|kind| !kind.trim().is_empty()).map_or(Types::Any, Types::Only)
+/// A type, if one is given. Models name types that there are not, so all others are searched where it has nothing.
+fn preferred(kind: Option<String>) -> Types {
+    let kind = kind.filter(|kind| !kind.trim().is_empty());
+    kind.map_or(Types::Any, |kind| Types::Preferred { types: vec![kind], code: None })
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -213,7 +219,7 @@ struct SearchDocuments {
 
 fn search_documents_query(given: Value) -> Result<DocumentSearch, ToolError> {
     let SearchDocuments { query, doc_type, max_results } = arguments(given)?;
-    let mut search = DocumentSearch::new([query], only(doc_type));
+    let mut search = DocumentSearch::new([query], preferred(doc_type));
     search.top = max_results.map(|most| most.clamp(1, MOST));
     Ok(search)
 }
@@ -230,7 +236,7 @@ struct SearchKnowledge {
 
 fn search_knowledge_query(given: Value) -> Result<DocumentSearch, ToolError> {
     let SearchKnowledge { query, document_type } = arguments(given)?;
-    Ok(DocumentSearch::new([query], only(document_type)))
+    Ok(DocumentSearch::new([query], preferred(document_type)))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -258,7 +264,8 @@ fn check_tariffs_query(given: Value) -> Result<DocumentSearch, ToolError> {
     let CheckTariffs { hts_code, country_of_origin } = arguments(given)?;
     let phrasings =
         [format!("{hts_code} rate of duty"), format!("{hts_code} additional duty {country_of_origin}")];
-    let types = Types::Preferred { types: &[SCHEDULE, SECTION_301], code: Some(hts_code) };
+    let types =
+        Types::Preferred { types: [SCHEDULE, SECTION_301].map(str::to_owned).into(), code: Some(hts_code) };
     Ok(DocumentSearch::new(phrasings, types))
 }
 
@@ -277,7 +284,10 @@ fn check_agency_requirements_query(given: Value) -> Result<DocumentSearch, ToolE
     let agencies = agencies.unwrap_or_default();
     let each = agencies.iter().take(4).map(|agency| format!("{agency} requirements {product_type}"));
     let phrasings = [format!("requirements for the import of {product_type}")].into_iter().chain(each);
-    Ok(DocumentSearch::new(phrasings, Types::Preferred { types: &AGENCIES, code: None }))
+    Ok(DocumentSearch::new(
+        phrasings,
+        Types::Preferred { types: AGENCIES.map(str::to_owned).into(), code: None },
+    ))
 }
 
 #[cfg(test)]

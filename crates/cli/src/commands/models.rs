@@ -13,8 +13,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{caller, printable, runtime};
 use crate::arguments::ModelsCommand;
+use crate::machine::Machine;
 use ibid_app::settings::PullSettings;
-use ibid_app::{ModelCatalog, Settings, find_pdfium, hint, open_search, pulled_models};
+use ibid_app::{
+    BenchOutcome, ModelCatalog, Settings, bench_question, bench_questions, find_pdfium, hint, open_search,
+    pulled_models,
+};
 use ibid_knowledge::Calibration;
 
 /// Runs one of the commands about models.
@@ -23,6 +27,7 @@ pub(super) fn run(config: &Settings, command: &ModelsCommand) -> anyhow::Result<
         ModelsCommand::List => list(config),
         ModelsCommand::Pull { name } => runtime()?.block_on(fetch(config, name)),
         ModelsCommand::Calibrate => runtime()?.block_on(calibrate(config)),
+        ModelsCommand::Bench { name } => runtime()?.block_on(bench(config, name.as_deref())),
         ModelsCommand::Try { name, message } => runtime()?.block_on(attempt(config, name, message)),
     }
 }
@@ -48,6 +53,67 @@ async fn calibrate(config: &Settings) -> anyhow::Result<ExitCode> {
         "`routing.relevance` and `retrieval.floor` of assistants count from 0 at the first to 1 at the second."
     )?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Asks a model the questions that ship, and says what to expect of it.
+async fn bench(config: &Settings, name: Option<&str>) -> anyhow::Result<ExitCode> {
+    let models = ModelCatalog::new(Arc::new(config.clone()))?;
+    let chat = Arc::new(models.chat_of("answer", name).await?);
+    let model = chat.first().model().to_owned();
+    eprintln!("{}\nasking {model} {} questions", Machine::here(), bench_questions().len());
+    let mut answers = Vec::new();
+    for (number, asked) in (1..).zip(bench_questions()) {
+        let answer = bench_question(&chat, asked).await?;
+        let outcome = match answer.outcome {
+            BenchOutcome::Cited => "right",
+            BenchOutcome::Right => "right, not cited",
+            BenchOutcome::Flagged => "wrong, and flagged",
+            BenchOutcome::Wrong => "WRONG, not flagged",
+            BenchOutcome::Refused => "\"I don't know\"",
+        };
+        let (seconds, said) = (answer.took.as_secs_f64(), printable(&answer.text.replace('\n', " ")));
+        eprintln!("{number:>3} {seconds:>6.1} s  {outcome:<18}  {}", asked.question);
+        eprintln!("                {}", said.chars().take(100).collect::<String>());
+        answers.push(answer);
+    }
+    let count =
+        |wanted: &[BenchOutcome]| answers.iter().filter(|answer| wanted.contains(&answer.outcome)).count();
+    let right = count(&[BenchOutcome::Cited, BenchOutcome::Right]);
+    let speed = chat.first().speed();
+    let figure = |speed: Option<f64>| speed.map_or("unknown".to_owned(), |speed| format!("{speed:.0}"));
+    let seconds = answers.iter().map(|answer| answer.took.as_secs_f64()).sum::<f64>() / answers.len() as f64;
+    let tokens = answers.iter().map(|answer| answer.tokens).sum::<u64>() / answers.len() as u64;
+    let mut out = std::io::stdout().lock();
+    writeln!(
+        out,
+        "| model | machine | reads, tokens/s | writes, tokens/s | right | cited | wrong, flagged | wrong, not flagged | refused | tokens read | seconds each |"
+    )?;
+    writeln!(out, "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")?;
+    writeln!(
+        out,
+        "| {model} | {} | {} | {} | {right} of {} | {} | {} | {} | {} | {tokens} | {seconds:.0} |",
+        Machine::here(),
+        figure(speed.reading),
+        figure(speed.writing),
+        answers.len(),
+        count(&[BenchOutcome::Cited]),
+        count(&[BenchOutcome::Flagged]),
+        count(&[BenchOutcome::Wrong]),
+        count(&[BenchOutcome::Refused]),
+    )?;
+    drop(out);
+    eprintln!("{}", expectation(right, answers.len(), seconds));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What to expect of a model, in a sentence.
+fn expectation(right: usize, of: usize, seconds: f64) -> &'static str {
+    match right * 100 / of.max(1) {
+        90.. if seconds < 30.0 => "It answers well and soon.",
+        90.. => "It answers well, and takes its time.",
+        60.. => "It answers simple questions; look at what it cites. A larger model gets more right.",
+        _ => "It gets too many of these wrong to be trusted: take a larger model.",
+    }
 }
 
 fn list(config: &Settings) -> anyhow::Result<ExitCode> {
@@ -81,6 +147,8 @@ fn list(config: &Settings) -> anyhow::Result<ExitCode> {
     if here.is_empty() {
         writeln!(out, "  none yet; `ibid models pull` brings the recommended one")?;
     }
+    let machine = Machine::here();
+    writeln!(out, "\nThis machine: {machine}\n  {}", machine.advice())?;
     writeln!(out, "\nRecommended (`ibid models pull NAME`)")?;
     for model in &RECOMMENDED {
         let kind = if model.kind == ModelKind::Embedding { "embedding" } else { "rerank" };

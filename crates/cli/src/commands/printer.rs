@@ -190,6 +190,7 @@ async fn interrupted_twice() {
 pub(super) fn cited(citation: &Citation) -> String {
     let page = citation.page.map(|page| format!(", page {page}")).unwrap_or_default();
     let found = match citation.found {
+        _ if citation.attributed => "found by ibid, not named by the model",
         QuoteMatch::Exact => "quoted exactly",
         QuoteMatch::Fuzzy => "quoted with small differences",
         QuoteMatch::NotFound => "NOT FOUND on the page",

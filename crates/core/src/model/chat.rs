@@ -7,7 +7,7 @@ use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Caller, ChatPart, ChatReply, ModelError, ProgressListener, Prompt};
+use super::{Caller, ChatPart, ChatReply, ModelError, ProgressListener, Prompt, ReadingSpeed};
 
 /// The parts of a reply as they come. To drop it is to stop: the connection to the model is closed.
 pub type ChatStream = BoxStream<'static, Result<ChatPart, ModelError>>;
@@ -23,6 +23,11 @@ pub trait ChatModel: Send + Sync {
 
     /// How many tokens a text takes, or a safe estimate that is not lower.
     fn count_tokens(&self, text: &str) -> usize;
+
+    /// How fast it reads, as tokens are counted here.
+    fn reading_speed(&self) -> ReadingSpeed {
+        ReadingSpeed::Fast
+    }
 
     /// Asks the model. It comes back with the first piece, so that a failure before that is an error here and
     /// a failure after it an error in the stream. To drop what this returns, or the stream, is to stop.

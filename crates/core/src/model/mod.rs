@@ -8,6 +8,7 @@ mod part;
 mod progress;
 mod prompt;
 mod rerank;
+mod speed;
 mod spending;
 
 pub use caller::{Caller, Class};
@@ -18,4 +19,5 @@ pub use part::{ChatPart, ChatReply, Finish, Usage};
 pub use progress::{CallProgress, ProgressListener, ReadingProgress};
 pub use prompt::{Prompt, ToolCall};
 pub use rerank::Reranker;
+pub use speed::ReadingSpeed;
 pub use spending::{Day, Spending, SpendingError};

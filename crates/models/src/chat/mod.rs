@@ -24,11 +24,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use ibid_core::model::{ChatModel, ChatRequest, ChatStream, ModelError};
+use ibid_core::model::{ChatModel, ChatRequest, ChatStream, ModelError, ReadingSpeed};
 
 pub use abilities::{SchemaUse, ToolUse};
 pub use remote::RemoteChat;
 pub use settings::{ChatSettings, WindowSource};
+pub(crate) use speed::LearnedSpeed;
+pub use speed::ModelSpeed;
 pub use tokens::{Tokenizer, UnknownTokenizer};
 
 use reply::Reply;
@@ -69,6 +71,10 @@ impl ChatModel for Chat {
 
     fn count_tokens(&self, text: &str) -> usize {
         self.first.settings.tokenizer.count(text)
+    }
+
+    fn reading_speed(&self) -> ReadingSpeed {
+        self.first.reading_speed()
     }
 
     async fn chat(&self, request: ChatRequest) -> Result<ChatStream, ModelError> {

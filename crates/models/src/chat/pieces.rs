@@ -19,6 +19,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::decode::{Decoder, words_only};
 use super::remote::TELLING;
+use super::speed::{CallTiming, LearnedSpeed};
 use super::tokens::Tokenizer;
 use crate::governor::{Failure, Permit};
 use crate::provider::Provider;
@@ -62,6 +63,40 @@ pub(super) struct Meter {
     pub(super) tokenizer: Tokenizer,
     pub(super) input_tokens: u64,
     pub(super) output_tokens: u64,
+    pub(super) clock: CallClock,
+}
+
+/// Learns from a call how fast its model is.
+pub(super) struct CallClock {
+    speed: Arc<LearnedSpeed>,
+    /// How many tokens the server may have kept from the call before.
+    kept: u64,
+    asked: Instant,
+    begun: Option<Instant>,
+    told: Option<CallTiming>,
+}
+
+impl CallClock {
+    /// The model is asked now.
+    pub(super) fn start(speed: Arc<LearnedSpeed>, kept: u64) -> Self {
+        Self { speed, kept, asked: Instant::now(), begun: None, told: None }
+    }
+
+    /// The answer has ended.
+    fn stop(&self, counted: u64, usage: &Usage) {
+        let Some(begun) = self.begun else { return };
+        if !usage.estimated {
+            self.speed.compare(counted, usage.input_tokens);
+        }
+        let kept = self.kept.max(usage.cached_tokens);
+        let seen = CallTiming {
+            read: usage.input_tokens.saturating_sub(kept),
+            reading: begun - self.asked,
+            written: usage.output_tokens,
+            writing: begun.elapsed(),
+        };
+        self.speed.learn(self.told.unwrap_or(seen));
+    }
 }
 
 impl Pieces {
@@ -99,6 +134,7 @@ impl Pieces {
                 listener.tell(CallProgress::Reading(reading));
             }
         }
+        pieces.meter.clock.begun = Some(Instant::now());
         Ok(pieces)
     }
 
@@ -233,6 +269,9 @@ impl Pieces {
                     self.reading = Some(reading);
                     return Ok(());
                 }
+                if let Some(told) = chunk.get("timings").and_then(CallTiming::told) {
+                    self.meter.clock.told = Some(told);
+                }
                 Piece::Any(chunk)
             }
         };
@@ -264,6 +303,7 @@ impl Pieces {
         self.meter.count(&ended.parts);
         self.ready.extend(ended.parts);
         let usage = ended.usage.unwrap_or_else(|| self.meter.usage());
+        self.meter.clock.stop(self.meter.input_tokens, &usage);
         self.end = Some((ended.finish, usage));
         if let Some(permit) = &mut self.permit {
             permit.usage = usage;

@@ -5,13 +5,15 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ibid_core::model::{CallProgress, ChatRequest, ModelError, Prompt, ReadingProgress, ToolChoice};
+use ibid_core::model::{
+    CallProgress, ChatRequest, ModelError, Prompt, ReadingProgress, ReadingSpeed, ToolChoice,
+};
 
 use super::abilities::Abilities;
 use super::fit::{fit, question_in};
-use super::pieces::{Meter, Pieces};
+use super::pieces::{CallClock, Meter, Pieces};
 use super::settings::{ChatSettings, WindowSource};
-use super::speed::ReadingSpeed;
+use super::speed::{LearnedSpeed, ModelSpeed};
 use super::wire;
 use crate::governor::{Ask, Failure};
 use crate::provider::Provider;
@@ -30,8 +32,8 @@ pub struct RemoteChat {
     told: OnceCell<usize>,
     /// How often it was asked for that.
     asked: AtomicU8,
-    /// How fast it reads.
-    speed: ReadingSpeed,
+    /// How fast it reads and writes.
+    speed: Arc<LearnedSpeed>,
 }
 
 /// So often a server is asked for its window: at the start, and with the first call if it was not up yet.
@@ -41,19 +43,25 @@ impl RemoteChat {
     /// A model of a provider.
     pub fn new(provider: Arc<Provider>, settings: ChatSettings) -> Arc<Self> {
         let abilities = Mutex::new(Abilities::new(settings.tools, settings.schema));
+        let speed = provider.speed_of(&settings.model);
         Arc::new(Self {
             provider,
             settings,
             abilities,
             told: OnceCell::new(),
             asked: AtomicU8::new(0),
-            speed: ReadingSpeed::default(),
+            speed,
         })
     }
 
     /// Its provider.
     pub fn provider(&self) -> &Arc<Provider> {
         &self.provider
+    }
+
+    /// Its name at the provider.
+    pub fn model(&self) -> &str {
+        &self.settings.model
     }
 
     /// Asks its server for its window, unless that is known or set. What cannot be told now is asked for again with the first
@@ -84,6 +92,16 @@ impl RemoteChat {
             (WindowSource::ServerAtMost, Some(told)) => configured.min(*told),
             _ => configured,
         }
+    }
+
+    /// How fast it reads and writes, as far as its answers have told.
+    pub fn speed(&self) -> ModelSpeed {
+        self.speed.known()
+    }
+
+    /// How fast it reads, if it runs where that matters: elsewhere reading takes next to no time.
+    pub(super) fn reading_speed(&self) -> ReadingSpeed {
+        if self.provider.is_near() { self.speed.reading() } else { ReadingSpeed::Fast }
     }
 
     /// How many tokens its server told that it takes.
@@ -195,22 +213,19 @@ impl RemoteChat {
         let beginning = async {
             let response = self.provider.post(PATH, body).await?;
             let tokenizer = self.settings.tokenizer.clone();
-            let meter = Meter { tokenizer, input_tokens: input_tokens as u64, output_tokens: 0 };
+            let kept = self.speed.kept(&tokenizer, &request.prompts);
+            let clock = CallClock::start(self.speed.clone(), kept);
+            let meter = Meter { tokenizer, input_tokens: input_tokens as u64, output_tokens: 0, clock };
             let told = request.progress.clone();
             Pieces::begin(self.provider.clone(), response, callable(request), meter, told).await
         };
         let limit = self.provider.limits().first_token;
-        let began = Instant::now();
         let begun = tokio::select! {
             begun = tokio::time::timeout(limit, beginning) => begun,
             never = self.tell_while_reading(request, input_tokens as u64) => match never {},
         };
         match begun {
-            Ok(Ok(pieces)) => {
-                self.speed.learn(input_tokens as u64, began.elapsed());
-                Ok(pieces)
-            }
-            Ok(Err(failure)) => Err(failure),
+            Ok(begun) => begun,
             // What a server here has taken long for, it is still working on: to ask again would only add to it.
             Err(_) if self.provider.is_near() => {
                 Err(Failure::Final(self.provider.too_slow("to begin its answer", limit)))

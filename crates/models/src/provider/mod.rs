@@ -4,8 +4,9 @@ mod answer;
 mod settings;
 mod window;
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
@@ -18,6 +19,7 @@ use url::Url;
 
 pub use settings::{InvalidProvider, ProviderSettings, TimeLimits};
 
+use crate::chat::LearnedSpeed;
 use crate::governor::{Budget, Failure, Governor};
 use answer::{failure_of, reason_in};
 
@@ -36,6 +38,8 @@ pub struct Provider {
     is_near: bool,
     /// Whether its server tells how far it has read.
     tells_progress: AtomicBool,
+    /// How fast each of its models is: one for all who use the model.
+    speeds: Mutex<HashMap<String, Arc<LearnedSpeed>>>,
 }
 
 impl Provider {
@@ -60,7 +64,19 @@ impl Provider {
         let egress = Egress::new(Rules::only([host]), door).map_err(|error| invalid(error.to_string()))?;
         let governor = Governor::new(&name, governor, budget);
         let tells_progress = AtomicBool::new(false);
-        Ok(Arc::new(Self { name, base, key, key_from, egress, governor, limits, is_near, tells_progress }))
+        let speeds = Mutex::default();
+        Ok(Arc::new(Self {
+            name,
+            base,
+            key,
+            key_from,
+            egress,
+            governor,
+            limits,
+            is_near,
+            tells_progress,
+            speeds,
+        }))
     }
 
     /// Its name in the configuration.
@@ -81,6 +97,12 @@ impl Provider {
     /// Whether its server tells how far it has read, as far as is known yet.
     pub(crate) fn tells_progress(&self) -> bool {
         self.tells_progress.load(Ordering::Relaxed)
+    }
+
+    /// How fast one of its models is.
+    pub(crate) fn speed_of(&self, model: &str) -> Arc<LearnedSpeed> {
+        let mut speeds = self.speeds.lock().unwrap_or_else(PoisonError::into_inner);
+        speeds.entry(model.to_owned()).or_default().clone()
     }
 
     pub(crate) fn limits(&self) -> &TimeLimits {

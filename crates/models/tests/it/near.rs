@@ -38,9 +38,10 @@ async fn a_call_that_is_being_worked_on_is_not_sent_again() {
 
 #[tokio::test]
 async fn a_server_that_says_nothing_of_its_reading_is_timed() {
-    let server =
-        ScriptedServer::start(Script::new().always(Reply::text("yes").after(Duration::from_millis(2500))))
-            .await;
+    let server = ScriptedServer::start(
+        Script::new().always(Reply::text("yes").without_usage().after(Duration::from_millis(2500))),
+    )
+    .await;
     let mut settings = provider(&server.url());
     settings.is_near = true;
     let model = model_of(settings);

@@ -1,0 +1,342 @@
+//! What a model is shown of the sources: all of them, where it can read them in time; else the rows and sentences that
+//! fit the question best, each with what is needed to understand it.
+
+mod table;
+mod words;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::guard::pieces;
+use crate::source::{Source, beginning, harmless};
+use table::Table;
+pub(crate) use table::without_notes;
+use words::Weights;
+
+/// A model that is shown more rows of tables takes one for another.
+const MOST_ROWS: usize = 6;
+/// Rows that fit less than this share of the best one are left out.
+const ROW_FLOOR: f64 = 0.5;
+/// So are sentences, as long as others need the room.
+const SENTENCE_FLOOR: f64 = 0.25;
+/// How much it counts that a search has put a source first.
+const RANK: f64 = 0.5;
+/// How far around a sentence that fits others come along, if there is room.
+const AROUND: usize = 2;
+
+/// The sources as a model is shown them within so many tokens, in their order. `room` of what all of them take or more
+/// gives all of them.
+pub(crate) fn pack(
+    sources: &[Source],
+    question: &str,
+    room: usize,
+    count: &dyn Fn(&str) -> usize,
+) -> Vec<String> {
+    let whole: Vec<String> = sources.iter().map(Source::shown).collect();
+    if whole.iter().map(|shown| count(shown)).sum::<usize>() <= room {
+        return whole;
+    }
+    let texts: Vec<Vec<Piece>> = sources.iter().map(|source| pieces_of(source.text())).collect();
+    let mut packing =
+        Packing { sources, room, count, scores: scores(&texts, question), texts, chosen: BTreeMap::new() };
+    packing.take_best();
+    packing.take_around();
+    packing.fill();
+    packing.shown(question)
+}
+
+/// A row or a sentence of a source.
+struct Piece {
+    /// As it is shown.
+    text: String,
+    /// What else it is about: the headings over a row.
+    under: String,
+    is_row: bool,
+}
+
+/// The rows and sentences of a text, in their order. The names of columns stand in every row.
+fn pieces_of(text: &str) -> Vec<Piece> {
+    let mut all = Vec::new();
+    let mut lines = text.lines().peekable();
+    let mut prose = String::new();
+    let sentences = |prose: &mut String, all: &mut Vec<Piece>| {
+        let taken = std::mem::take(prose);
+        all.extend(pieces(&taken).map(|span| Piece {
+            text: taken[span].to_owned(),
+            under: String::new(),
+            is_row: false,
+        }));
+    };
+    while let Some(line) = lines.next() {
+        if !table::is_row(line) {
+            prose.push_str(line);
+            prose.push('\n');
+            continue;
+        }
+        sentences(&mut prose, &mut all);
+        let mut rows = vec![line];
+        while let Some(row) = lines.next_if(|line| table::is_row(line)) {
+            rows.push(row);
+        }
+        all.extend(Table::of(&rows).records().map(|(text, under)| Piece { text, under, is_row: true }));
+    }
+    sentences(&mut prose, &mut all);
+    all
+}
+
+/// How well each piece of each source fits the question.
+fn scores(texts: &[Vec<Piece>], question: &str) -> Vec<Vec<f64>> {
+    let weights = Weights::of(question, texts.iter().flatten().map(|piece| piece.text.as_str()));
+    let of_source = texts.iter().enumerate().map(|(rank, pieces)| {
+        let rank = 1.0 + RANK / (rank as f64 + 1.0);
+        pieces.iter().map(|piece| rank * weights.fit(&piece.text, &piece.under)).collect()
+    });
+    of_source.collect()
+}
+
+/// A piece by the places of its source and of itself there.
+type Place = (usize, usize);
+
+struct Packing<'a> {
+    sources: &'a [Source],
+    texts: Vec<Vec<Piece>>,
+    scores: Vec<Vec<f64>>,
+    room: usize,
+    count: &'a dyn Fn(&str) -> usize,
+    chosen: BTreeMap<usize, BTreeSet<usize>>,
+}
+
+impl Packing<'_> {
+    fn piece(&self, (source, piece): Place) -> &Piece {
+        &self.texts[source][piece]
+    }
+
+    fn score(&self, (source, piece): Place) -> f64 {
+        self.scores[source][piece]
+    }
+
+    /// All places, the best first.
+    fn ranked(&self) -> Vec<Place> {
+        let places = self.texts.iter().enumerate();
+        let mut all: Vec<Place> =
+            places.flat_map(|(source, pieces)| (0..pieces.len()).map(move |piece| (source, piece))).collect();
+        all.sort_by(|one, other| self.score(*other).total_cmp(&self.score(*one)).then(one.cmp(other)));
+        all
+    }
+
+    /// Takes a piece if there is room for it.
+    fn take(&mut self, place: Place) -> bool {
+        let (source, piece) = place;
+        let chosen = self.chosen.get(&source);
+        if chosen.is_some_and(|chosen| chosen.contains(&piece)) {
+            return false;
+        }
+        let mut needed = (self.count)(&self.piece(place).text) + 2;
+        if chosen.is_none() {
+            needed += (self.count)(&self.sources[source].tagged(""));
+        }
+        if needed > self.room {
+            return false;
+        }
+        self.room -= needed;
+        self.chosen.entry(source).or_default().insert(piece);
+        true
+    }
+
+    /// The rows and sentences that fit best.
+    fn take_best(&mut self) {
+        let ranked = self.ranked();
+        let best = |is_row: bool| {
+            let of_kind = ranked.iter().filter(|place| self.piece(**place).is_row == is_row);
+            of_kind.map(|place| self.score(*place)).fold(0.0, f64::max)
+        };
+        let (best_row, best_sentence) = (best(true), best(false));
+        let mut rows = 0;
+        for place in ranked {
+            let (is_row, score) = (self.piece(place).is_row, self.score(place));
+            let fits = if is_row {
+                rows < MOST_ROWS && score >= ROW_FLOOR * best_row.max(best_sentence)
+            } else {
+                score >= SENTENCE_FLOOR * best_sentence
+            };
+            if fits && score > 0.0 && self.take(place) && is_row {
+                rows += 1;
+            }
+        }
+    }
+
+    /// What stands around the sentences that were taken.
+    fn take_around(&mut self) {
+        let mut taken: Vec<Place> = self.places().filter(|place| !self.piece(*place).is_row).collect();
+        taken.sort_by(|one, other| self.score(*other).total_cmp(&self.score(*one)));
+        for distance in 1..=AROUND {
+            for (source, piece) in &taken {
+                let beside = [piece.checked_add(distance), piece.checked_sub(distance)];
+                for piece in beside.into_iter().flatten() {
+                    let is_prose = self.texts[*source].get(piece).is_some_and(|piece| !piece.is_row);
+                    if is_prose {
+                        self.take((*source, piece));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Prose from its beginning, the best source first, as long as there is room; rows only if there is nothing else.
+    fn fill(&mut self) {
+        let nothing = self.chosen.is_empty();
+        for source in 0..self.texts.len() {
+            for piece in 0..self.texts[source].len() {
+                if nothing || !self.piece((source, piece)).is_row {
+                    self.take((source, piece));
+                }
+            }
+        }
+    }
+
+    fn places(&self) -> impl Iterator<Item = Place> + '_ {
+        self.chosen.iter().flat_map(|(source, pieces)| pieces.iter().map(|piece| (*source, *piece)))
+    }
+
+    fn shown(&self, question: &str) -> Vec<String> {
+        let shown: Vec<String> = self
+            .chosen
+            .iter()
+            .map(|(source, chosen)| {
+                let pieces = &self.texts[*source];
+                if chosen.len() == pieces.len() && pieces.iter().all(|piece| !piece.is_row) {
+                    return self.sources[*source].shown();
+                }
+                self.sources[*source].tagged(&harmless(&excerpt(pieces, chosen)))
+            })
+            .collect();
+        if shown.is_empty() { self.first_letters(question) } else { shown }
+    }
+
+    /// Not one piece fits: the beginning of the one that fits best.
+    fn first_letters(&self, question: &str) -> Vec<String> {
+        let best = self.ranked().into_iter().next();
+        let Some(place) = best else { return Vec::new() };
+        let text = &self.piece(place).text;
+        let most = self.room.max((self.count)(question)).max(20) * 3;
+        vec![self.sources[place.0].tagged(&harmless(&beginning(text, most)))]
+    }
+}
+
+/// The chosen pieces of a text in their order, with a sign where something is left out.
+fn excerpt(pieces: &[Piece], chosen: &BTreeSet<usize>) -> String {
+    let mut text = String::new();
+    let mut before: Option<usize> = None;
+    for place in chosen {
+        let piece = &pieces[*place];
+        let goes_on = before.map_or(*place == 0, |before| before + 1 == *place);
+        if !goes_on && !piece.is_row {
+            text.push_str("\u{2026} ");
+        }
+        text.push_str(&piece.text);
+        text.push_str(if piece.is_row { "\n\n" } else { "\n" });
+        before = Some(*place);
+    }
+    text.trim_end().to_owned()
+}
+
+/// One source, for tests.
+#[cfg(test)]
+pub(crate) fn sample(language: &str, text: &str) -> Vec<Source> {
+    use crate::source::Origin;
+    use ibid_core::evidence::{DocumentId, Passage};
+
+    let passage = Passage {
+        document: DocumentId("d".to_owned()),
+        version: String::new(),
+        corpus: "c".parse().unwrap(),
+        title: "Chapter 85".to_owned(),
+        source: String::new(),
+        kind: String::new(),
+        language: language.to_owned(),
+        page: 7,
+        chunks: (0, 0),
+        path: Vec::new(),
+        text: text.to_owned(),
+        places: Vec::new(),
+        score: 1.0,
+    };
+    vec![Source { number: 1, origin: Origin::Passage(Box::new(passage)) }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = "Code | Suffix | Article | General | Special | Column 2\n\
+        8539.31.00 |  | Fluorescent, hot cathode | 2.4% [5/] | Free (A, AU) | 20%\n\
+        8539.31.00.40 | 40 | Straight tubes |  |  | \n\
+         |  | Light-emitting diode (LED) light sources: |  |  | \n\
+        8539.51.00.00 | 00 | Light-emitting diode (LED) modules | Free [5/] |  | 35%\n\
+        8539.52.00 |  | Light-emitting diode (LED) lamps | 2% | Free (A, AU) | 20%\n\
+        8539.90.00.00 | 00 | Parts | 2.6% [2/] | Free (A*) | 35%";
+
+    fn source(number: u32, text: &str) -> Source {
+        let mut source = sample("", text).remove(0);
+        source.number = number;
+        source
+    }
+
+    fn count(text: &str) -> usize {
+        text.len() / 3
+    }
+
+    #[test]
+    fn what_fits_is_shown_as_it_is() {
+        let shown = pack(&[source(1, TABLE)], "LED lamps", 10_000, &count);
+        assert!(shown[0].contains("8539.90.00.00 | 00 | Parts | 2.6% |"), "{}", shown[0]);
+    }
+
+    #[test]
+    fn rows_that_fit_are_shown_with_their_columns_and_headings() {
+        let shown = pack(&[source(1, TABLE)], "What is the general rate for 8539.52.00?", 120, &count);
+        let expected = "<source number=\"1\" document=\"Chapter 85\" page=\"7\">\n\
+            Code: 8539.52.00\n\
+            Article: Light-emitting diode (LED) light sources: Light-emitting diode (LED) lamps\n\
+            General: 2%\n\
+            Special: Free (A, AU)\n\
+            Column 2: 20%\n</source>";
+        assert_eq!(shown, [expected]);
+        let shown = pack(&[source(1, TABLE)], "duty on straight tubes", 120, &count);
+        assert!(shown[0].contains("Code: 8539.31.00.40\n"), "{}", shown[0]);
+        assert!(
+            shown[0].contains("Article: Fluorescent, hot cathode: Straight tubes\nGeneral: 2.4%"),
+            "{}",
+            shown[0]
+        );
+        assert!(!shown[0].contains("LED"), "{}", shown[0]);
+        let shown = pack(&[source(1, TABLE)], "parts of lamps", 120, &count);
+        assert!(shown[0].contains("Article: Parts\n"), "no heading of others: {}", shown[0]);
+    }
+
+    #[test]
+    fn sentences_come_with_their_neighbours_from_the_best_sources() {
+        let filler = "Nothing of this has anything to do with it. ".repeat(10);
+        let first = format!(
+            "{filler}Records are kept with care at the office. They have to be kept for five years. The desk keeps them in a box. {filler}"
+        );
+        let second = format!("{filler}The records of the weather are kept by nobody at all. {filler}");
+        let sources = [source(1, &first), source(2, &second)];
+        let shown = pack(&sources, "How many years do records have to be kept?", 110, &count);
+        assert!(shown[0].contains("five years"), "{shown:?}");
+        assert!(shown[0].contains("in a box") || shown[0].contains("with care"), "{shown:?}");
+        assert!(shown[0].contains('\u{2026}'), "{shown:?}");
+        let tokens: usize = shown.iter().map(|shown| count(shown)).sum();
+        assert!(tokens <= 110, "{tokens}");
+    }
+
+    #[test]
+    fn a_model_without_room_is_shown_the_beginning_of_the_best() {
+        let long = "word ".repeat(400);
+        let shown = pack(&[source(1, &long)], "x", 10, &count);
+        assert!(
+            shown[0].len() < 200 && shown[0].contains("word\u{2026}") || shown[0].contains("word \u{2026}"),
+            "{shown:?}"
+        );
+        assert_eq!(pack(&[], "x", 10, &count), Vec::<String>::new());
+    }
+}

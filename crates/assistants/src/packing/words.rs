@@ -1,0 +1,108 @@
+//! How well a piece of text fits a question: by the words that they share, the rare ones before the common ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// Words are compared by so many letters, so that their endings do not matter.
+const STEM: usize = 6;
+/// A word with digits tells more than others.
+const DIGITS: f64 = 3.0;
+/// A code of the question at the beginning of a row: this is the row.
+const CODE: f64 = 20.0;
+/// What stands in the headings over a piece counts for so much.
+const UNDER: f64 = 0.5;
+
+/// What the words of a question weigh.
+pub(super) struct Weights {
+    weights: BTreeMap<String, f64>,
+    codes: Vec<String>,
+}
+
+impl Weights {
+    /// The weights of the words of a question among these pieces.
+    pub(super) fn of<'a>(question: &str, pieces: impl Iterator<Item = &'a str>) -> Self {
+        let asked = words(question);
+        let (mut all, mut having) = (0.0, BTreeMap::<String, f64>::new());
+        for piece in pieces {
+            all += 1.0;
+            for word in words(piece).intersection(&asked) {
+                *having.entry(word.clone()).or_default() += 1.0;
+            }
+        }
+        let weigh = |word: &String| {
+            let rare = (1.0 + all / having.get(word).copied().unwrap_or(1.0)).ln();
+            if word.chars().any(|letter| letter.is_ascii_digit()) { DIGITS * rare } else { rare }
+        };
+        let codes = asked.iter().filter(|word| is_code(word)).cloned().collect();
+        let weights = asked.iter().map(|word| (word.clone(), weigh(word))).collect();
+        Self { weights, codes }
+    }
+
+    /// How well a piece fits.
+    pub(super) fn fit(&self, text: &str, under: &str) -> f64 {
+        let (own, over) = (words(text), words(under));
+        let mut fit = 0.0;
+        for (word, weight) in &self.weights {
+            if own.contains(word) {
+                fit += weight;
+            } else if over.contains(word) {
+                fit += UNDER * weight;
+            }
+        }
+        // A row with the code, or with one that goes on with it; the nearer the better.
+        for code in &self.codes {
+            let begins = own.iter().filter(|word| word.starts_with(code.as_str()));
+            let nearest = begins.map(|word| word.len() - code.len()).min();
+            if let Some(longer) = nearest {
+                fit += CODE / (1.0 + longer as f64 / 4.0);
+            }
+        }
+        fit
+    }
+}
+
+fn is_code(word: &str) -> bool {
+    word.len() >= 4 && word.chars().all(|letter| letter.is_ascii_digit() || letter == '.')
+}
+
+/// The words of a text without accents and endings; codes and numbers whole.
+fn words(text: &str) -> BTreeSet<String> {
+    let plain: String =
+        text.nfkd().filter(|letter| !is_combining_mark(*letter)).flat_map(char::to_lowercase).collect();
+    let words = plain.split(|letter: char| !letter.is_alphanumeric() && letter != '.');
+    let words = words.map(|word| word.trim_matches('.')).filter(|word| word.chars().count() > 1);
+    words
+        .map(|word| {
+            if word.chars().any(|letter| letter.is_ascii_digit()) {
+                return word.to_owned();
+            }
+            let ending = word.strip_suffix('s').filter(|rest| rest.len() > 2).unwrap_or(word);
+            ending.chars().take(STEM).collect()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rare_words_and_codes_decide() {
+        let pieces = [
+            "8539.52.00 lamps",
+            "8539.52.00.10 lamps of a type",
+            "8539.51 modules",
+            "lamps and l\u{e1}mparas",
+        ];
+        let weights = Weights::of("the rate of LAMPS of 8539.52.00", pieces.into_iter());
+        let fits: Vec<f64> = pieces.iter().map(|piece| weights.fit(piece, "")).collect();
+        assert!(fits[0] > fits[1] && fits[1] > fits[3] && fits[3] > fits[2], "{fits:?}");
+        assert!(weights.fit("others", "lamps") > 0.0);
+        assert_eq!(
+            words("L\u{e1}mparas, lamps: 2.5 a."),
+            ["2.5", "lampar", "lamp"].map(str::to_owned).into()
+        );
+    }
+}

@@ -1,0 +1,258 @@
+//! How many questions a real small model answers right, and what ibid makes of those that it answers wrong: questions on
+//! the tariff schedule, and on prose in English and Spanish. It takes hours: `just eval-answers`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use ibid_core::evidence::Index;
+use ibid_core::{Message, ThreadId, TurnEvent};
+use ibid_engine::{Engine, turn_events};
+use ibid_knowledge::{Ingestion, Search};
+use ibid_testkit::RealServer;
+use serde_json::{Value, json};
+
+use crate::library::{embedder, load, open, reader};
+use crate::stage::{Stage, scope};
+
+/// What the server of the tests holds at once.
+const CONTEXT: usize = 4096;
+const ANSWER: usize = 300;
+const CHAPTERS: [u32; 4] = [84, 85, 90, 94];
+/// Questions on prose, of each language.
+const ON_PROSE: usize = 50;
+
+/// A question with its answer.
+struct Asked {
+    set: &'static str,
+    assistant: &'static str,
+    mode: &'static str,
+    question: String,
+    /// What a right answer says, in one of these ways.
+    right: Vec<String>,
+    /// Values that a right answer does not give instead.
+    wrong: Vec<String>,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "it takes hours: `just eval-answers`"]
+#[allow(clippy::print_stdout, reason = "the figures are the output")]
+async fn how_many_answers_are_right() {
+    let data = data();
+    let index: Arc<dyn Index> = Arc::new(Box::pin(library(&data)).await);
+    let server = tokio::task::spawn_blocking(RealServer::large).await.unwrap();
+    let every = std::env::var("IBID_EVERY").ok().and_then(|every| every.parse().ok()).unwrap_or(1);
+    let wanted = std::env::var("IBID_SETS").unwrap_or_default();
+    let mut sets: BTreeMap<&str, Vec<Graded>> = BTreeMap::new();
+    let questions = [on_tariffs(&data), on_prose(&data, "en"), on_prose(&data, "es")];
+    let questions = questions.iter().flat_map(|set| set.iter().step_by(every));
+    for asked in questions.filter(|asked| wanted.is_empty() || wanted.contains(asked.set)) {
+        let graded = one(index.clone(), server.url(), asked).await;
+        println!("{}", graded.told);
+        sets.entry(asked.set).or_default().push(graded);
+    }
+    println!(
+        "\n| set | questions | right | with a verified citation | right but flagged | wrong and flagged | wrong, not flagged | refused | tokens read | seconds to the first word | calls |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
+    for (set, graded) in sets {
+        let count = |wanted: fn(&Graded) -> bool| graded.iter().filter(|one| wanted(one)).count();
+        let middle = |of: fn(&Graded) -> f64| {
+            let mut all: Vec<f64> = graded.iter().map(of).collect();
+            all.sort_by(f64::total_cmp);
+            all[all.len() / 2]
+        };
+        println!(
+            "| {set} | {} | {} | {} | {} | {} | {} | {} | {:.0} | {:.1} | {:.1} |",
+            graded.len(),
+            count(|one| one.right),
+            count(|one| one.right && one.cited),
+            count(|one| one.right && one.flagged),
+            count(|one| !one.right && one.flagged && !one.refused),
+            count(|one| !one.right && !one.flagged && !one.refused),
+            count(|one| !one.right && one.refused),
+            middle(|one| one.tokens as f64),
+            middle(|one| one.first_word.as_secs_f64()),
+            middle(|one| one.calls as f64),
+        );
+    }
+}
+
+/// What became of one question.
+struct Graded {
+    right: bool,
+    cited: bool,
+    flagged: bool,
+    refused: bool,
+    tokens: u64,
+    calls: usize,
+    first_word: Duration,
+    told: Value,
+}
+
+async fn one(index: Arc<dyn Index>, url: String, asked: &Asked) -> Graded {
+    let mut stage = Stage::of(asked.assistant, index, url);
+    (stage.context, stage.is_near) = (CONTEXT, true);
+    stage.assistant.definition.corpora = vec![asked.set.parse().unwrap()];
+    stage.assistant.definition.limits.answer_tokens = Some(ANSWER);
+    let folder = tempfile::tempdir().unwrap();
+    let engine = stage.engine(&folder.path().join("engine.db")).await;
+    let began = Instant::now();
+    let run = stage.submit(&engine, ThreadId::new(), &asked.question, &[("mode", asked.mode)]).await;
+    let shared: Arc<dyn Engine> = Arc::new(engine.clone());
+    let mut events = turn_events(&shared, &scope(), run, 0).await.unwrap();
+    let (mut first_word, mut tokens, mut cached, mut calls) = (None, 0, 0, 0);
+    let mut answer: Option<Message> = None;
+    while let Some(event) = events.next().await {
+        match event.unwrap().event {
+            TurnEvent::Token { .. } => {
+                first_word.get_or_insert(began.elapsed());
+            }
+            TurnEvent::ModelUsage(used) => {
+                tokens += used.usage.input_tokens;
+                cached += used.usage.cached_tokens;
+                calls += 1;
+            }
+            TurnEvent::Ended { message, error, .. } => {
+                assert_eq!(error, None, "{}", asked.question);
+                answer = message.map(|message| *message);
+            }
+            _ => {}
+        }
+    }
+    engine.close().await;
+    let answer = answer.expect("a turn ends with an answer");
+    let fields = answer.additional_fields();
+    let list = |name: &str| fields.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
+    let warnings: Vec<Value> = list("warnings").iter().map(|warning| warning["text"].clone()).collect();
+    let right = asked.is_right(&answer.text);
+    let cited = list("citations").iter().any(|citation| citation["found"] != "not_found");
+    let refused = fields.get("unanswered").is_some_and(|unanswered| unanswered == true);
+    let first_word = first_word.unwrap_or_else(|| began.elapsed());
+    let told = json!({
+        "set": asked.set, "question": asked.question, "right": asked.right, "answer": answer.text, "is_right": right,
+        "cited": cited, "refused": refused, "warnings": warnings, "tokens": tokens, "cached": cached, "calls": calls,
+        "first_word": first_word.as_secs_f64(), "seconds": began.elapsed().as_secs_f64(),
+    });
+    Graded { right, cited, flagged: !warnings.is_empty(), refused, tokens, calls, first_word, told }
+}
+
+impl Asked {
+    /// Whether an answer says what is right, and not something else first.
+    fn is_right(&self, answer: &str) -> bool {
+        let answer = plain(answer);
+        let place = |text: &String| answer.find(&plain(text));
+        let Some(right) = self.right.iter().filter_map(place).min() else { return false };
+        self.wrong.iter().filter_map(place).all(|wrong| right <= wrong)
+    }
+}
+
+/// A text by its words, with a space around each: 2% is not in 12%.
+fn plain(text: &str) -> String {
+    let folded: String = text
+        .to_lowercase()
+        .chars()
+        .map(|letter| match letter {
+            '\u{e1}' => 'a',
+            '\u{e9}' => 'e',
+            '\u{ed}' => 'i',
+            '\u{f3}' => 'o',
+            '\u{fa}' | '\u{fc}' => 'u',
+            other => other,
+        })
+        .collect();
+    let words = folded
+        .split(|letter: char| !letter.is_alphanumeric() && !"%.,$/+\u{a2}".contains(letter))
+        .map(|word| word.trim_matches(|letter| ".,".contains(letter)))
+        .filter(|word| !word.is_empty());
+    format!(" {} ", words.collect::<Vec<_>>().join(" "))
+}
+
+/// The questions on the tariff schedule whose rate is known.
+fn on_tariffs(data: &Path) -> Vec<Asked> {
+    let gold = std::fs::read_to_string(data.join("trade_compliance/gold/hts_gold.jsonl")).unwrap();
+    let gold = gold.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let text = |line: &Value, key: &str| line[key].as_str().unwrap_or_default().to_owned();
+    gold.filter(|line| line["page"].is_u64())
+        .map(|line| {
+            let (right, column2) = (text(&line, "answer"), text(&line, "column2"));
+            let wrong = [column2, "Free".to_owned()].into_iter().filter(|other| *other != right);
+            Asked {
+                set: "trade",
+                assistant: "trade-compliance",
+                mode: "standard",
+                question: text(&line, "question"),
+                wrong: wrong.collect(),
+                right: vec![right],
+            }
+        })
+        .collect()
+}
+
+/// Questions of XQuAD, evenly over the whole.
+fn on_prose(data: &Path, language: &'static str) -> Vec<Asked> {
+    let mut all = Vec::new();
+    for article in articles(data, language) {
+        for paragraph in article["paragraphs"].as_array().unwrap() {
+            for asked in paragraph["qas"].as_array().unwrap() {
+                let right = asked["answers"].as_array().unwrap().iter();
+                all.push(Asked {
+                    set: if language == "es" { "prose-es" } else { "prose-en" },
+                    assistant: "policy-desk",
+                    mode: "rag",
+                    question: asked["question"].as_str().unwrap().to_owned(),
+                    right: right.filter_map(|one| Some(one["text"].as_str()?.to_owned())).collect(),
+                    wrong: Vec::new(),
+                });
+            }
+        }
+    }
+    let step = all.len() / ON_PROSE;
+    all.into_iter().step_by(step).take(ON_PROSE).collect()
+}
+
+fn articles(data: &Path, language: &str) -> Vec<Value> {
+    let file = data.join(format!("xquad/xquad.{language}.json"));
+    let mut all: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    all["data"].take().as_array().cloned().unwrap()
+}
+
+/// Where the test sets are.
+pub(crate) fn data() -> PathBuf {
+    let usual = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
+    std::env::var_os("IBID_DATA").map_or_else(usual, PathBuf::from)
+}
+
+/// The documents of all questions, loaded once and kept.
+async fn library(data: &Path) -> Search {
+    let home = PathBuf::from(std::env::var("HOME").unwrap());
+    let folder = home.join(".cache/ibid/eval/answers");
+    let (embedder, complete) = (embedder(), folder.join("complete"));
+    if !complete.exists() {
+        drop(std::fs::remove_dir_all(&folder));
+        std::fs::create_dir_all(&folder).unwrap();
+        let store = open(&folder, embedder.as_ref()).await;
+        let ingestion = Ingestion::new(store.clone(), embedder.clone(), reader());
+        for chapter in CHAPTERS {
+            let name = format!("Chapter_{chapter}.pdf");
+            let bytes = std::fs::read(data.join("trade_compliance/hts/pdf/chapter").join(&name)).unwrap();
+            load(&ingestion, "trade", &name, None, "hts_schedule", &bytes).await;
+        }
+        for language in ["en", "es"] {
+            for (number, article) in articles(data, language).iter().enumerate() {
+                let title = article["title"].as_str().unwrap().replace('_', " ");
+                let paragraphs = article["paragraphs"].as_array().unwrap().iter();
+                let text: Vec<&str> =
+                    paragraphs.filter_map(|paragraph| paragraph["context"].as_str()).collect();
+                let (corpus, name) = (format!("prose-{language}"), format!("article-{number}.md"));
+                let text = text.join("\n\n");
+                load(&ingestion, &corpus, &name, Some(&title), "general", text.as_bytes()).await;
+            }
+        }
+        store.maintain().await.unwrap();
+        std::fs::write(complete, "").unwrap();
+    }
+    Search::new(open(&folder, embedder.as_ref()).await, embedder)
+}
