@@ -176,7 +176,11 @@ impl Sentence<'_> {
     fn borne(&self, texts: &[SourceText<'_>], named: &[u32], asked: &About) -> Vec<(u32, String)> {
         let (named, others): (Vec<_>, Vec<_>) = texts.iter().partition(|text| named.contains(&text.number));
         if self.claims.is_empty() {
-            return self.by_words(&named, &others).into_iter().collect();
+            let borne = self.by_words(&named, &others).or_else(|| self.in_asked_row(texts, asked));
+            return borne
+                .filter(|(number, _)| !named.iter().any(|text| text.number == *number))
+                .into_iter()
+                .collect();
         }
         let missing: Vec<&Value> =
             self.claims.iter().filter(|claim| !named.iter().any(|text| text.bears(claim))).collect();
@@ -221,6 +225,18 @@ impl Sentence<'_> {
             }
         }
         best
+    }
+
+    /// The row of a code that was asked about, if it has all words of a sentence: "Free".
+    fn in_asked_row(&self, texts: &[SourceText<'_>], asked: &About) -> Option<(u32, String)> {
+        let has_code = |piece: &&Piece<'_>| {
+            asked.codes.iter().any(|code| piece.values.iter().any(|own| agree(code, own)))
+        };
+        let is_borne = |piece: &&Piece<'_>| !self.words.is_empty() && self.words.is_subset(&piece.words);
+        texts.iter().find_map(|text| {
+            let piece = text.pieces.iter().filter(has_code).find(is_borne)?;
+            Some((text.number, piece.text.to_owned()))
+        })
     }
 
     /// The source that has words in a row with it, or nearly all of its words in one place.
@@ -308,6 +324,7 @@ mod tests {
         check("The rate is 7%.", asked, "The rate is 7%.");
         check("Word 2, 5 and 40.", "Tell me.", "Word 2, 5 and 40.");
         check("Word 2, 5 and 40.", "Tell me from the date.", "Word 2, 5 and 40.");
+        check("Lead-acid batteries.", "What is 8507.10.00?", "Lead-acid batteries [2].");
         check("8507.10.00", "Which code?", "8507.10.00 [2]");
         check("3.5%", "8507.10.00?", "3.5% [2]");
         check("Es 40 %.", "\u{bf}y la otra?", "Es 40 % [2].");
