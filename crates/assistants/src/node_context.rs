@@ -138,10 +138,9 @@ impl NodeContext {
         &self,
         context: &Context,
         model: &dyn ChatModel,
-        request: ChatRequest,
+        mut request: ChatRequest,
         mut heard: impl FnMut(&str),
     ) -> Result<Reply, ModelError> {
-        let mut request = request;
         let own = context.clone();
         request.progress = Some(ProgressListener::new(move |progress| match progress {
             CallProgress::Reading(reading) => emit(&own, &TurnEvent::ModelReading(reading)),

@@ -43,6 +43,14 @@ impl Source {
         }
     }
 
+    /// What stands over it: the title of its document and the headings; nothing for what a tool gave back.
+    pub(crate) fn over(&self) -> String {
+        match &self.origin {
+            Origin::Passage(passage) => format!("{}\n{}", passage.title, passage.path.join("\n")),
+            Origin::Tool { .. } => String::new(),
+        }
+    }
+
     /// As a model is shown it: between tags that the text cannot close, without the marks of notes in tables.
     pub fn shown(&self) -> String {
         let lines: Vec<_> = self.text().lines().map(without_notes).collect();
@@ -145,6 +153,12 @@ static TAG: LazyLock<Regex> = LazyLock::new(|| {
     #[expect(clippy::expect_used, reason = "the pattern is written here and tested")]
     Regex::new(r"(?i)<(\s*/?\s*(?:source|beginning|error|conversation)\b)")
         .expect("a pattern that can be read")
+});
+
+/// The mark of a note in a cell of a table, such as [5/]: a model takes it for the number of a source, and copies it.
+pub(crate) static NOTE_MARK: LazyLock<Regex> = LazyLock::new(|| {
+    #[expect(clippy::expect_used, reason = "the pattern is written here and tested")]
+    Regex::new(r"\s*\[\d{1,3}/\]").expect("a pattern that can be read")
 });
 
 /// A text in which nothing looks like one of our tags.

@@ -97,7 +97,7 @@ pub(super) fn unrelated(answer: &str, asked: &str, sources: &[Source], language:
         let Origin::Passage(passage) = &source.origin else { return false };
         // An answer in another language has other words.
         let is_comparable = passage.language == language.code() && !own.is_empty();
-        let whole = format!("{}\n{}\n{}", passage.title, passage.path.join("\n"), passage.text);
+        let whole = format!("{}\n{}", source.over(), passage.text);
         let borne = || claims.iter().any(|claim| values(&whole).iter().any(|value| agree(claim, value)));
         is_comparable && own.is_disjoint(&telling(&whole)) && !borne()
     });
@@ -151,11 +151,7 @@ impl<'a> SourceText<'a> {
             let text = &text[span];
             Piece { text, values: values(text), words: words(text) }
         });
-        let over = match &source.origin {
-            Origin::Passage(passage) => values(&format!("{}\n{}", passage.title, passage.path.join("\n"))),
-            Origin::Tool { .. } => Vec::new(),
-        };
-        Self { number: source.number, pieces: pieces.collect(), over, text }
+        Self { number: source.number, pieces: pieces.collect(), over: values(&source.over()), text }
     }
 
     fn bears(&self, value: &Value) -> bool {

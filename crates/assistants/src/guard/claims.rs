@@ -9,7 +9,7 @@ use super::marks;
 use super::values::{Value, Worth, agree, claimed, values};
 use super::warning::{warning, warning_about};
 use crate::language::Language;
-use crate::source::{Origin, Source};
+use crate::source::Source;
 
 /// Values that stand so close together are marked together.
 const LONGEST_MARKED: usize = 60;
@@ -26,9 +26,7 @@ pub(super) fn unborne_values(
     let mut borne = Vec::new();
     for source in sources.iter().filter(|source| cited.contains(&source.number)) {
         borne.extend(values(source.text()));
-        if let Origin::Passage(passage) = &source.origin {
-            borne.extend(values(&format!("{}\n{}", passage.title, passage.path.join("\n"))));
-        }
+        borne.extend(values(&source.over()));
     }
     let (said, texts) = (values(said), language.texts());
     let mut missing: Vec<Value> = Vec::new();

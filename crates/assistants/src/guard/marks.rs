@@ -7,6 +7,7 @@ use regex::{Captures, Regex};
 
 use super::pattern;
 use crate::format::CitationDraft;
+use crate::source::NOTE_MARK;
 
 /// One or more numbers in brackets, perhaps each with a page.
 static MARK: LazyLock<Regex> = LazyLock::new(|| {
@@ -23,9 +24,6 @@ static ONE: LazyLock<Regex> = LazyLock::new(|| {
         r"(?i)(?<join>-|\u{2013})?\s*(?:sources?|fuentes?)?\s*\#?\s*(?<number>\d{1,3})(?:\s*[,:;]?\s*(?:pp?\.|pages?|p\u{e1}gs?\.|p\u{e1}ginas?|paginas?)\s*(?<page>\d{1,5}))?",
     )
 });
-
-/// The mark of a note in a cell of a table.
-static NOTE: LazyLock<Regex> = LazyLock::new(|| pattern(r"\s*\[\d{1,3}/\]"));
 
 /// Words in quotation marks.
 static QUOTATION: LazyLock<Regex> = LazyLock::new(|| {
@@ -76,7 +74,7 @@ pub(super) fn read(answer: &str, known: &BTreeSet<u32>) -> (String, Marks) {
         let left: Vec<String> = left.iter().map(u32::to_string).collect();
         if left.is_empty() { String::new() } else { format!("[{}]", left.join(", ")) }
     });
-    (NOTE.replace_all(cleaned.trim_end(), "").into_owned(), marks)
+    (NOTE_MARK.replace_all(cleaned.trim_end(), "").into_owned(), marks)
 }
 
 /// The sources that a mark names.
@@ -101,7 +99,7 @@ fn cited(mark: &Captures<'_>) -> Vec<CitationDraft> {
 
 /// A text without its marks, and without those of notes in a table, such as [5/], which models copy along.
 pub(super) fn without(text: &str) -> String {
-    NOTE.replace_all(&MARK.replace_all(text, ""), "").into_owned()
+    NOTE_MARK.replace_all(&MARK.replace_all(text, ""), "").into_owned()
 }
 
 /// The numbers of the sources that a text names.

@@ -1,15 +1,8 @@
 //! Rows of a table as records: every cell with the name of its column, under the headings that govern the row.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
 
-use regex::Regex;
-
-/// The mark of a note in a cell, such as [5/]: a model takes it for the number of a source.
-static NOTE: LazyLock<Regex> = LazyLock::new(|| {
-    #[expect(clippy::expect_used, reason = "the pattern is written here and tested")]
-    Regex::new(r"\s*\[\d{1,3}/\]").expect("a pattern that can be read")
-});
+use crate::source::NOTE_MARK;
 
 /// At least so many digits make a code.
 const SHORTEST_CODE: usize = 4;
@@ -28,7 +21,7 @@ pub(super) fn is_row(line: &str) -> bool {
 
 /// A line without the marks of notes in its cells.
 pub(crate) fn without_notes(line: &str) -> Cow<'_, str> {
-    if is_row(line) { NOTE.replace_all(line, "") } else { line.into() }
+    if is_row(line) { NOTE_MARK.replace_all(line, "") } else { line.into() }
 }
 
 /// A table as a text has it.
@@ -47,7 +40,7 @@ impl Row {
     fn of(line: &str) -> Self {
         let cells: Vec<String> = line
             .split(" | ")
-            .map(|cell| NOTE.replace_all(cell.trim_matches(['|', ' ']), "").trim().to_owned())
+            .map(|cell| NOTE_MARK.replace_all(cell.trim_matches(['|', ' ']), "").trim().to_owned())
             .collect();
         let first = cells.first().map(String::as_str).unwrap_or_default();
         let is_code = first.chars().all(|letter| letter.is_ascii_digit() || letter == '.');
@@ -185,11 +178,7 @@ impl Table {
         let code = &self.rows[row].code;
         let first = self.rows[heading..].iter().map(|row| &row.code).find(|code| !code.is_empty());
         let Some(first) = first.filter(|_| !code.is_empty()) else { return true };
-        let alike = if first.len() >= WITH_SUFFIX && !first.ends_with("0000") && !first.ends_with("00") {
-            SUBHEADING
-        } else {
-            GROUP
-        };
+        let alike = if first.len() >= WITH_SUFFIX && !first.ends_with("00") { SUBHEADING } else { GROUP };
         let alike = alike.min(first.len());
         code.get(..alike) == first.get(..alike)
     }
