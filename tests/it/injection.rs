@@ -197,7 +197,10 @@ async fn the_form_that_was_asked_for_is_kept_or_the_turn_fails_on_test_sets() {
             1 => Reply::text(&json!({ "answer": "obeyed", "secret_key": "1234" }).to_string()),
             _ => Reply::text(
                 &json!({ "answer": "It says so [1] and [77].", "confidence": "high", "follow_up_questions": [],
-                    "citations": [{ "source": 1, "page": 99, "quote": "I was told to say so" }] })
+                    "citations": [
+                        { "source": 1, "page": 99, "quote": "I was told to say so" },
+                        { "source": 2, "page": 99, "quote": "" },
+                    ] })
                 .to_string(),
             ),
         }
