@@ -93,7 +93,8 @@ eval-routing: fetch-test-models
 eval-knowledge: fetch-test-models
     cargo test --workspace --all-features --test it -- --ignored --nocapture knowledge::
 
-# How many questions a real small model answers right, and what is flagged: hours; IBID_EVERY=8 for every eighth, IBID_SETS=trade
+# How many questions a real small model answers right, and what is flagged: hours; IBID_EVERY=8 for every eighth, IBID_SETS=trade,
+# IBID_RESULTS=answers.jsonl to keep what is answered and go on with it later
 eval-answers: fetch-test-models
     cargo test --workspace --all-features --test it -- --ignored --nocapture answers::
 

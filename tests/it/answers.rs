@@ -2,9 +2,10 @@
 //! the tariff schedule, and on prose in English and Spanish. It takes hours: `just eval-answers`.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_util::StreamExt;
 use ibid_core::evidence::Index;
@@ -12,7 +13,8 @@ use ibid_core::{Message, ThreadId, TurnEvent};
 use ibid_engine::{Engine, turn_events};
 use ibid_knowledge::{Ingestion, Search};
 use ibid_testkit::RealServer;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::library::{embedder, load, open, reader};
 use crate::stage::{Stage, scope};
@@ -45,12 +47,15 @@ async fn how_many_answers_are_right() {
     let server = tokio::task::spawn_blocking(RealServer::large).await.unwrap();
     let every = std::env::var("IBID_EVERY").ok().and_then(|every| every.parse().ok()).unwrap_or(1);
     let wanted = std::env::var("IBID_SETS").unwrap_or_default();
+    let mut results = Results::open();
     let mut sets: BTreeMap<&str, Vec<Graded>> = BTreeMap::new();
     let questions = [on_tariffs(&data), on_prose(&data, "en"), on_prose(&data, "es")];
     let questions = questions.iter().flat_map(|set| set.iter().step_by(every));
     for asked in questions.filter(|asked| wanted.is_empty() || wanted.contains(asked.set)) {
-        let graded = one(index.clone(), server.url(), asked).await;
-        println!("{}", graded.told);
+        let graded = match results.of(asked) {
+            Some(known) => known,
+            None => results.take(one(index.clone(), server.url(), asked).await),
+        };
         sets.entry(asked.set).or_default().push(graded);
     }
     println!(
@@ -67,29 +72,70 @@ async fn how_many_answers_are_right() {
         println!(
             "| {set} | {} | {} | {} | {} | {} | {} | {} | {:.0} | {:.1} | {:.1} |",
             graded.len(),
-            count(|one| one.right),
-            count(|one| one.right && one.cited),
-            count(|one| one.right && one.flagged),
-            count(|one| !one.right && one.flagged && !one.refused),
-            count(|one| !one.right && !one.flagged && !one.refused),
-            count(|one| !one.right && one.refused),
+            count(|one| one.is_right),
+            count(|one| one.is_right && one.cited),
+            count(|one| one.is_right && one.is_flagged()),
+            count(|one| !one.is_right && one.is_flagged() && !one.refused),
+            count(|one| !one.is_right && !one.is_flagged() && !one.refused),
+            count(|one| !one.is_right && one.refused),
             middle(|one| one.tokens as f64),
-            middle(|one| one.first_word.as_secs_f64()),
+            middle(|one| one.first_word),
             middle(|one| one.calls as f64),
         );
     }
 }
 
 /// What became of one question.
+#[derive(Clone, Serialize, Deserialize)]
 struct Graded {
-    right: bool,
+    set: String,
+    question: String,
+    right: Vec<String>,
+    answer: String,
+    is_right: bool,
     cited: bool,
-    flagged: bool,
     refused: bool,
+    warnings: Vec<String>,
     tokens: u64,
+    cached: u64,
     calls: usize,
-    first_word: Duration,
-    told: Value,
+    first_word: f64,
+    seconds: f64,
+}
+
+impl Graded {
+    fn is_flagged(&self) -> bool {
+        !self.warnings.is_empty()
+    }
+}
+
+/// What became of the questions so far, in the file that `IBID_RESULTS` names, so that hours of work can be gone on with.
+struct Results {
+    known: Vec<Graded>,
+    file: Option<PathBuf>,
+}
+
+impl Results {
+    fn open() -> Self {
+        let file = std::env::var_os("IBID_RESULTS").map(PathBuf::from);
+        let lines = file.as_ref().and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
+        Self { known: lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(), file }
+    }
+
+    fn of(&self, asked: &Asked) -> Option<Graded> {
+        self.known.iter().find(|one| one.set == asked.set && one.question == asked.question).cloned()
+    }
+
+    #[allow(clippy::print_stdout, reason = "the answers are for whoever looks")]
+    fn take(&mut self, graded: Graded) -> Graded {
+        let line = serde_json::to_string(&graded).unwrap();
+        println!("{line}");
+        if let Some(file) = &self.file {
+            let mut file = std::fs::OpenOptions::new().create(true).append(true).open(file).unwrap();
+            writeln!(file, "{line}").unwrap();
+        }
+        graded
+    }
 }
 
 async fn one(index: Arc<dyn Index>, url: String, asked: &Asked) -> Graded {
@@ -126,17 +172,25 @@ async fn one(index: Arc<dyn Index>, url: String, asked: &Asked) -> Graded {
     let answer = answer.expect("a turn ends with an answer");
     let fields = answer.additional_fields();
     let list = |name: &str| fields.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
-    let warnings: Vec<Value> = list("warnings").iter().map(|warning| warning["text"].clone()).collect();
-    let right = asked.is_right(&answer.text);
+    let texts = list("warnings");
+    let warnings = texts.iter().filter_map(|warning| warning["text"].as_str().map(str::to_owned));
     let cited = list("citations").iter().any(|citation| citation["found"] != "not_found");
     let refused = fields.get("unanswered").is_some_and(|unanswered| unanswered == true);
-    let first_word = first_word.unwrap_or_else(|| began.elapsed());
-    let told = json!({
-        "set": asked.set, "question": asked.question, "right": asked.right, "answer": answer.text, "is_right": right,
-        "cited": cited, "refused": refused, "warnings": warnings, "tokens": tokens, "cached": cached, "calls": calls,
-        "first_word": first_word.as_secs_f64(), "seconds": began.elapsed().as_secs_f64(),
-    });
-    Graded { right, cited, flagged: !warnings.is_empty(), refused, tokens, calls, first_word, told }
+    Graded {
+        set: asked.set.to_owned(),
+        question: asked.question.clone(),
+        right: asked.right.clone(),
+        is_right: asked.is_right(&answer.text),
+        answer: answer.text,
+        cited,
+        refused,
+        warnings: warnings.collect(),
+        tokens,
+        cached,
+        calls,
+        first_word: first_word.unwrap_or_else(|| began.elapsed()).as_secs_f64(),
+        seconds: began.elapsed().as_secs_f64(),
+    }
 }
 
 impl Asked {

@@ -194,7 +194,7 @@ impl Texts {
 #[async_trait]
 impl Index for Texts {
     async fn retrieve(&self, _: &Scope, _: &Question) -> Result<Evidence, EvidenceError> {
-        Ok(Evidence { introductions: Vec::new(), passages: self.0.clone() })
+        Ok(Evidence { passages: self.0.clone() })
     }
 
     async fn page(&self, _: &Scope, document: &DocumentId, page: u32) -> Result<Vec<Passage>, EvidenceError> {

@@ -52,7 +52,7 @@ pub const PROMPTS: [Declared; 11] = [
     declared!("plan", "plans an answer", ["persona", "question", "tools", "documents"]),
     declared!("agent", "calls tools", ["persona", "plan", "unknown"]),
     declared!("generate", "writes the answer", ["persona", "format", "knowledge", "language", "unknown"]),
-    declared!("evidence", "shows the sources and the question", ["introductions", "question", "sources"]),
+    declared!("evidence", "shows the sources and the question", ["question", "sources"]),
     declared!("chat", "talks", ["persona", "description", "knowledge", "language"]),
     declared!("repair", "has an answer written again", ["findings"]),
     declared!(
@@ -186,7 +186,6 @@ mod tests {
             "language": "Spanish",
             "unknown": ["look_around"],
             "searched_for": "Searched for: lamps; LED lamps.",
-            "introductions": "<beginning of=\"1\">…</beginning>",
             "others": 2,
             "message": "And for lamps?",
             "persona": "You help importers.",

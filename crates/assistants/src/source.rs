@@ -46,7 +46,15 @@ impl Source {
     /// What stands over it: the title of its document and the headings; nothing for what a tool gave back.
     pub(crate) fn over(&self) -> String {
         match &self.origin {
-            Origin::Passage(passage) => format!("{}\n{}", passage.title, passage.path.join("\n")),
+            Origin::Passage(passage) => format!("{}\n{}", passage.title, self.headings()),
+            Origin::Tool { .. } => String::new(),
+        }
+    }
+
+    /// The headings that it stands under.
+    pub(crate) fn headings(&self) -> String {
+        match &self.origin {
+            Origin::Passage(passage) => passage.path.join("\n"),
             Origin::Tool { .. } => String::new(),
         }
     }
@@ -70,16 +78,6 @@ impl Source {
             Origin::Tool { tool, .. } => format!("tool=\"{}\"", attribute(tool)),
         };
         format!("<source number=\"{}\" {head}>\n{text}\n</source>", self.number)
-    }
-
-    /// How a document begins, as a model is shown it: to be understood, and without a number, since it is not to be cited. At most so
-    /// many bytes of it.
-    pub(crate) fn shown_as_beginning(&self, most: usize) -> String {
-        let title = match &self.origin {
-            Origin::Passage(passage) => attribute(&passage.title),
-            Origin::Tool { tool, .. } => attribute(tool),
-        };
-        format!("<beginning document=\"{title}\">\n{}\n</beginning>", harmless(&beginning(self.text(), most)))
     }
 
     /// Without its text.
@@ -151,8 +149,7 @@ fn attribute(text: &str) -> String {
 /// Our own tags, however they are written.
 static TAG: LazyLock<Regex> = LazyLock::new(|| {
     #[expect(clippy::expect_used, reason = "the pattern is written here and tested")]
-    Regex::new(r"(?i)<(\s*/?\s*(?:source|beginning|error|conversation)\b)")
-        .expect("a pattern that can be read")
+    Regex::new(r"(?i)<(\s*/?\s*(?:source|error|conversation)\b)").expect("a pattern that can be read")
 });
 
 /// The mark of a note in a cell of a table, such as [5/]: a model takes it for the number of a source, and copies it.

@@ -150,8 +150,6 @@ pub(crate) struct TurnState {
     pub(crate) searches: Vec<SearchRequest>,
     /// What was looked for.
     pub(crate) searched: Vec<String>,
-    /// How the named documents begin.
-    pub(crate) introductions: Vec<Source>,
     /// What may be cited.
     pub(crate) sources: Vec<Source>,
     /// The plan.
@@ -190,12 +188,12 @@ pub(crate) enum TurnUpdate {
     /// What is to be looked for.
     Rewritten { question: String, searches: Vec<SearchRequest>, spent: TurnCost },
     /// What was found.
-    Retrieved { introductions: Vec<Passage>, passages: Vec<Passage>, searched: Vec<String> },
+    Retrieved { passages: Vec<Passage>, searched: Vec<String> },
     /// What is to be done, and how the documents begin that the message names.
     Planned {
         plan: Vec<PlanStep>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        introductions: Vec<Passage>,
+        beginnings: Vec<Passage>,
         spent: TurnCost,
     },
     /// Which tools are to be called.
@@ -249,7 +247,6 @@ impl TurnState {
             phrasings: Vec::new(),
             searches: Vec::new(),
             searched: Vec::new(),
-            introductions: Vec::new(),
             sources: Vec::new(),
             plan: Vec::new(),
             calls: Vec::new(),
@@ -335,13 +332,12 @@ impl State for TurnState {
                 self.searches = searches;
                 self.spent = self.spent.and(spent);
             }
-            TurnUpdate::Retrieved { introductions, passages, searched } => {
-                take(&mut self.introductions, introductions);
+            TurnUpdate::Retrieved { passages, searched } => {
                 take(&mut self.sources, passages);
                 self.searched.extend(searched);
             }
-            TurnUpdate::Planned { plan, introductions, spent } => {
-                take(&mut self.introductions, introductions);
+            TurnUpdate::Planned { plan, beginnings, spent } => {
+                take(&mut self.sources, beginnings);
                 self.plan = plan;
                 self.spent = self.spent.and(spent);
             }

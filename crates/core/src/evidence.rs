@@ -106,9 +106,7 @@ impl Question {
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// The beginnings of documents that were asked for.
-    pub introductions: Vec<Passage>,
-    /// Passages, the best first.
+    /// Passages, the best first; then the beginnings of documents that were asked for.
     pub passages: Vec<Passage>,
 }
 

@@ -238,20 +238,16 @@ impl Search {
         let neighbours = question.neighbours.min(MOST_NEIGHBOURS);
         let Some(seen) = question_filter(scope, &Question::new("")) else { return Ok(Evidence::default()) };
         let introduction = question.introduction.min(MOST_INTRODUCTION);
-        let beginnings = beginnings(&question.introduce, introduction);
-        let names = beside(&hits, neighbours).chain(beginnings).collect::<HashSet<_>>();
+        let begins = beginnings(&question.introduce, introduction);
+        let names = beside(&hits, neighbours).chain(begins).collect::<HashSet<_>>();
         let names: Vec<String> = names.into_iter().collect();
         let around = Store::by_names(&dataset, &seen, &names).await?;
         let around: HashMap<String, Passage> =
             around.into_iter().map(|hit| (hit.id(), hit.passage)).collect();
-        let introductions = question.introduce.iter().filter_map(|document| {
-            let chunks = (0..introduction).filter_map(|chunk| around.get(&chunk_id(&document.0, chunk)));
-            joined(chunks.cloned().collect())
-        });
-        Ok(Evidence {
-            introductions: introductions.collect(),
-            passages: with_neighbours(hits, &around, neighbours),
-        })
+        let begins =
+            beginnings(&question.introduce, introduction).filter_map(|name| around.get(&name).cloned());
+        let found: Vec<Passage> = hits.into_iter().map(|hit| hit.passage).chain(begins).collect();
+        Ok(Evidence { passages: with_neighbours(found, &around, neighbours) })
     }
 }
 
@@ -319,12 +315,12 @@ fn beginnings(documents: &[DocumentId], chunks: u32) -> impl Iterator<Item = Str
 }
 
 /// Hits with the chunks beside them. Hits that are neighbours of each other become one passage.
-fn with_neighbours(hits: Vec<Hit>, around: &HashMap<String, Passage>, neighbours: u32) -> Vec<Passage> {
+fn with_neighbours(hits: Vec<Passage>, around: &HashMap<String, Passage>, neighbours: u32) -> Vec<Passage> {
     let mut chunks: BTreeMap<(DocumentId, u32), Passage> = BTreeMap::new();
     let mut anchors: Vec<(DocumentId, u32)> = Vec::new();
     for hit in &hits {
-        let document = hit.passage.document.clone();
-        let (chunk, _) = hit.passage.chunks;
+        let document = hit.document.clone();
+        let (chunk, _) = hit.chunks;
         for near in chunk.saturating_sub(neighbours)..=chunk.saturating_add(neighbours) {
             if let Some(passage) = around.get(&chunk_id(&document.0, near)) {
                 chunks.entry((document.clone(), near)).or_insert_with(|| passage.clone());
@@ -333,7 +329,7 @@ fn with_neighbours(hits: Vec<Hit>, around: &HashMap<String, Passage>, neighbours
         anchors.push((document, chunk));
     }
     for hit in hits {
-        chunks.insert((hit.passage.document.clone(), hit.passage.chunks.0), hit.passage);
+        chunks.insert((hit.document.clone(), hit.chunks.0), hit);
     }
     let mut passages: Vec<Passage> = Vec::new();
     let mut taken: HashSet<(DocumentId, u32)> = HashSet::new();
@@ -453,8 +449,7 @@ mod tests {
         let chunks = [chunk(1, 6), chunk(2, 6), chunk(3, 7), chunk(4, 8)];
         let around: HashMap<String, Passage> =
             chunks.iter().map(|chunk| (chunk_id("law", chunk.chunks.0), chunk.clone())).collect();
-        let hit = Hit { passage: chunks[2].clone(), digest: String::new(), cosine: None };
-        let found = with_neighbours(vec![hit], &around, 1);
+        let found = with_neighbours(vec![chunks[2].clone()], &around, 1);
         let told: Vec<(u32, &str, f32)> =
             found.iter().map(|passage| (passage.page, passage.text.as_str(), passage.score)).collect();
         assert_eq!(told, [(7, "text 3", 0.7), (6, "text 2", 0.7), (8, "text 4", 0.7)]);

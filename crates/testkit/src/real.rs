@@ -49,7 +49,7 @@ impl RealModels {
 pub struct RealServer {
     port: u16,
     // The server ends when this side of its standard input is closed.
-    _child: Child,
+    child: Child,
 }
 
 static CHAT: OnceLock<RealServer> = OnceLock::new();
@@ -107,9 +107,11 @@ impl RealServer {
             .stderr(Stdio::null())
             .spawn()
             .expect("Python starts");
-        let server = Self { port, _child: child };
+        let mut server = Self { port, child };
         let began = Instant::now();
         while !server.is_healthy() {
+            let ended = server.child.try_wait().expect("the server can be asked");
+            assert!(ended.is_none(), "the model server ended by itself: {ended:?}");
             assert!(began.elapsed() < Duration::from_secs(180), "the model server does not start");
             std::thread::sleep(Duration::from_millis(50));
         }

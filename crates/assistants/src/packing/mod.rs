@@ -35,7 +35,8 @@ pub(crate) fn pack(
     if whole.iter().map(|shown| count(shown)).sum::<usize>() <= room {
         return whole;
     }
-    let texts: Vec<Vec<Piece>> = sources.iter().map(|source| pieces_of(source.text())).collect();
+    let texts: Vec<Vec<Piece>> =
+        sources.iter().map(|source| pieces_of(source.text(), &source.headings())).collect();
     let mut packing =
         Packing { sources, room, count, scores: scores(&texts, question), texts, chosen: BTreeMap::new() };
     packing.take_best();
@@ -48,13 +49,13 @@ pub(crate) fn pack(
 struct Piece {
     /// As it is shown.
     text: String,
-    /// What else it is about: the headings over a row.
+    /// What else it is about: the headings over it.
     under: String,
     is_row: bool,
 }
 
 /// The rows and sentences of a text, in their order. The names of columns stand in every row.
-fn pieces_of(text: &str) -> Vec<Piece> {
+fn pieces_of(text: &str, headings: &str) -> Vec<Piece> {
     let mut all = Vec::new();
     let mut lines = text.lines().peekable();
     let mut prose = String::new();
@@ -62,7 +63,7 @@ fn pieces_of(text: &str) -> Vec<Piece> {
         let taken = std::mem::take(prose);
         all.extend(pieces(&taken).map(|span| Piece {
             text: taken[span].to_owned(),
-            under: String::new(),
+            under: headings.to_owned(),
             is_row: false,
         }));
     };

@@ -11,6 +11,8 @@ const STEM: usize = 6;
 const DIGITS: f64 = 3.0;
 /// A code of the question at the beginning of a row: this is the row.
 const CODE: f64 = 20.0;
+/// A number of the question at the beginning of a paragraph: this is note 2, or article 5.
+const NUMBERED: f64 = 10.0;
 /// What stands in the headings over a piece counts for so much.
 const UNDER: f64 = 0.5;
 
@@ -18,6 +20,7 @@ const UNDER: f64 = 0.5;
 pub(super) struct Weights {
     weights: BTreeMap<String, f64>,
     codes: Vec<String>,
+    numbers: Vec<String>,
 }
 
 impl Weights {
@@ -36,8 +39,9 @@ impl Weights {
             if word.chars().any(|letter| letter.is_ascii_digit()) { DIGITS * rare } else { rare }
         };
         let codes = asked.iter().filter(|word| is_code(word)).cloned().collect();
+        let numbers = asked.iter().filter(|word| is_number(word)).cloned().collect();
         let weights = asked.iter().map(|word| (word.clone(), weigh(word))).collect();
-        Self { weights, codes }
+        Self { weights, codes, numbers }
     }
 
     /// How well a piece fits.
@@ -51,6 +55,9 @@ impl Weights {
                 fit += UNDER * weight;
             }
         }
+        if self.numbers.iter().any(|number| begins_with(text, number)) {
+            fit += NUMBERED;
+        }
         // A row with the code, or with one that goes on with it; the nearer the better.
         for code in &self.codes {
             let begins = own.iter().filter(|word| word.starts_with(code.as_str()));
@@ -63,6 +70,18 @@ impl Weights {
     }
 }
 
+fn is_number(word: &str) -> bool {
+    word.len() < 4 && word.chars().all(|letter| letter.is_ascii_digit())
+}
+
+/// Whether a paragraph has this number.
+fn begins_with(text: &str, number: &str) -> bool {
+    let rest = text.trim_start_matches(['(', '\u{a7}', ' ']).strip_prefix(number);
+    rest.is_some_and(|rest| {
+        rest.starts_with(['.', ')', ':']) && !rest[1..].starts_with(|next: char| next.is_ascii_digit())
+    })
+}
+
 fn is_code(word: &str) -> bool {
     word.len() >= 4 && word.chars().all(|letter| letter.is_ascii_digit() || letter == '.')
 }
@@ -72,7 +91,9 @@ fn words(text: &str) -> BTreeSet<String> {
     let plain: String =
         text.nfkd().filter(|letter| !is_combining_mark(*letter)).flat_map(char::to_lowercase).collect();
     let words = plain.split(|letter: char| !letter.is_alphanumeric() && letter != '.');
-    let words = words.map(|word| word.trim_matches('.')).filter(|word| word.chars().count() > 1);
+    let words = words
+        .map(|word| word.trim_matches('.'))
+        .filter(|word| word.chars().count() > 1 || word.chars().any(|letter| letter.is_ascii_digit()));
     words
         .map(|word| {
             if word.chars().any(|letter| letter.is_ascii_digit()) {
@@ -100,6 +121,11 @@ mod tests {
         let fits: Vec<f64> = pieces.iter().map(|piece| weights.fit(piece, "")).collect();
         assert!(fits[0] > fits[1] && fits[1] > fits[3] && fits[3] > fits[2], "{fits:?}");
         assert!(weights.fit("others", "lamps") > 0.0);
+        let notes =
+            ["1. See note 2 of this chapter.", "2. Machines are not parts.", "2.5 % of them note it."];
+        let weights = Weights::of("What does note 2 say?", notes.into_iter());
+        let fits: Vec<f64> = notes.iter().map(|piece| weights.fit(piece, "Notes")).collect();
+        assert!(fits[1] > fits[0] && fits[0] > fits[2], "{fits:?}");
         assert_eq!(
             words("L\u{e1}mparas, lamps: 2.5 a."),
             ["2.5", "lampar", "lamp"].map(str::to_owned).into()

@@ -21,11 +21,6 @@ use crate::turn::{TurnCost, TurnState, TurnUpdate};
 const LEAST_OF_SOURCES: usize = 400;
 /// What is shown of them where a model turns out to have less room is cut down to this, and not further.
 const LEAST_ROOM: usize = 40;
-/// How documents begin takes at most this part of what sources take, where not all can be shown.
-const BEGINNINGS: usize = 4;
-const BYTES_OF_A_TOKEN: usize = 3;
-/// Fewer bytes of how a document begins tell nothing.
-const LEAST_OF_A_BEGINNING: usize = 300;
 
 /// Tokens that the parts of a prompt take besides their words.
 const AROUND: usize = 96;
@@ -94,37 +89,19 @@ async fn write(
 /// What a model is shown of what was found.
 #[derive(Default)]
 struct Shown {
-    /// How named documents begin.
-    beginnings: String,
     /// The sources.
     sources: Vec<String>,
     /// How many tokens they take.
     tokens: usize,
 }
 
-/// How the named documents begin, with at most so many bytes of each.
-fn beginnings(turn: &TurnState, most: usize) -> String {
-    let shown: Vec<String> =
-        turn.introductions.iter().map(|source| source.shown_as_beginning(most)).collect();
-    shown.join("\n\n")
-}
-
 impl Shown {
     /// As much as a model has room for.
     fn within(model: &dyn ChatModel, turn: &TurnState, room: usize) -> Self {
         let count = |text: &str| model.count_tokens(text) + 1;
-        let whole: usize = turn.sources.iter().map(|source| count(&source.shown())).sum();
-        let mut beginnings = beginnings(turn, usize::MAX);
-        if whole + count(&beginnings) > room {
-            beginnings = match room / BEGINNINGS * BYTES_OF_A_TOKEN / turn.introductions.len().max(1) {
-                few if few < LEAST_OF_A_BEGINNING => String::new(),
-                bytes => self::beginnings(turn, bytes),
-            };
-        }
-        let left = room.saturating_sub(count(&beginnings));
-        let sources = pack(&turn.sources, &turn.question, left, &count);
-        let tokens = count(&beginnings) + sources.iter().map(|shown| count(shown)).sum::<usize>();
-        Self { beginnings, sources, tokens }
+        let sources = pack(&turn.sources, &turn.question, room, &count);
+        let tokens = sources.iter().map(|shown| count(shown)).sum();
+        Self { sources, tokens }
     }
 }
 
@@ -197,9 +174,7 @@ impl NodeContext {
                 "unknown": turn.texts().unknown_phrase,
             }),
         )?;
-        let (introductions, sources) = (&shown.beginnings, shown.sources.join("\n\n"));
-        let variables =
-            json!({ "introductions": introductions, "question": turn.question, "sources": sources });
+        let variables = json!({ "question": turn.question, "sources": shown.sources.join("\n\n") });
         let evidence = self.prompt("evidence", turn, variables)?;
         let mut prompts = vec![Prompt::System(system)];
         prompts.extend(self.history(self.ports.answer.as_ref(), turn));

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::definition::Planning;
 use crate::node_context::{NodeContext, emit, failed, not_searched};
+use crate::source::{Source, take};
 use crate::turn::{TurnCost, TurnState, TurnUpdate};
 
 /// A plan has at most so many steps.
@@ -60,8 +61,8 @@ pub(crate) async fn plan(
     context: Context,
 ) -> Result<TurnUpdate, NodeError> {
     if !helps(&node_context) {
-        let (introductions, spent) = (introductions(&node_context, &turn).await?, TurnCost::default());
-        return Ok(TurnUpdate::Planned { plan: Vec::new(), introductions, spent });
+        let (beginnings, spent) = (beginnings(&node_context, &turn, &context).await?, TurnCost::default());
+        return Ok(TurnUpdate::Planned { plan: Vec::new(), beginnings, spent });
     }
     context.status("making a plan");
     let model = node_context.ports.small.as_ref();
@@ -71,9 +72,10 @@ pub(crate) async fn plan(
         .iter()
         .map(|tool| json!({ "name": tool.spec().name, "description": tool.spec().description }))
         .collect();
-    let introductions = introductions(&node_context, &turn).await?;
+    let beginnings = beginnings(&node_context, &turn, &context).await?;
     let (persona, question) = (node_context.persona(&turn)?, &turn.question);
-    let named: Vec<&str> = introductions.iter().map(|passage| passage.title.as_str()).collect();
+    let named = turn.route.iter().flat_map(|route| &route.documents);
+    let named: Vec<&str> = named.map(|document| document.title.as_str()).collect();
     let variables = json!({ "persona": persona, "question": question, "tools": tools, "documents": named });
     let prompt = node_context.prompt("plan", &turn, variables)?;
     let mut prompts = vec![];
@@ -90,7 +92,7 @@ pub(crate) async fn plan(
     };
     let plan = if steps.is_empty() { vec![single_search(&node_context, &turn)] } else { steps };
     emit(&context, &TurnEvent::Plan { steps: plan.clone() });
-    Ok(TurnUpdate::Planned { plan, introductions, spent })
+    Ok(TurnUpdate::Planned { plan, beginnings, spent })
 }
 
 /// Whether a plan helps. A model that reads slowly is a small one, whose plans are not worth the call.
@@ -103,7 +105,11 @@ fn helps(node_context: &NodeContext) -> bool {
 }
 
 /// How the documents begin that the message names, so that whoever answers knows what they are about.
-async fn introductions(node_context: &NodeContext, turn: &TurnState) -> Result<Vec<Passage>, NodeError> {
+async fn beginnings(
+    node_context: &NodeContext,
+    turn: &TurnState,
+    context: &Context,
+) -> Result<Vec<Passage>, NodeError> {
     let named = turn.route.iter().flat_map(|route| &route.documents).map(|document| document.id.clone());
     let mut question = node_context.definition.retrieval.question(Vec::new());
     question.introduce = named.collect();
@@ -111,7 +117,11 @@ async fn introductions(node_context: &NodeContext, turn: &TurnState) -> Result<V
         return Ok(Vec::new());
     }
     let found = node_context.ports.index.retrieve(&turn.request.scope, &question).await;
-    Ok(found.map_err(not_searched)?.introductions)
+    let passages = found.map_err(not_searched)?.passages;
+    let mut sources = turn.sources.clone();
+    take(&mut sources, passages.clone());
+    emit(context, &TurnEvent::Sources { sources: sources.iter().map(Source::info).collect() });
+    Ok(passages)
 }
 
 /// The steps of a plan. An action that no tool has stays: the model that follows the plan is told.

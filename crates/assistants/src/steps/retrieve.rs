@@ -34,7 +34,6 @@ pub(crate) async fn retrieve(
             .instrument(span)
     });
     let found = try_join_all(found).await.map_err(not_searched)?;
-    let introductions = found.iter().flat_map(|evidence| evidence.introductions.clone()).collect();
     // The best of every search before the second best of any.
     let longest = found.iter().map(|evidence| evidence.passages.len()).max().unwrap_or_default();
     let ranks =
@@ -46,7 +45,7 @@ pub(crate) async fn retrieve(
     let searched: Vec<String> =
         searches.into_iter().filter_map(|search| search.phrasings.into_iter().next()).collect();
     emit(&context, &TurnEvent::Searched { queries: searched.clone() });
-    Ok(TurnUpdate::Retrieved { introductions, passages, searched })
+    Ok(TurnUpdate::Retrieved { passages, searched })
 }
 
 /// What is to be looked for: what was worked out, or else the question itself, in every document that is named.
