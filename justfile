@@ -85,6 +85,10 @@ eval-retrieval data="../shared/data" questions="1500": fetch-test-models
 eval-quotes data="../shared/data": fetch-test-models
     cargo run --quiet --package ibid-bench -- quotes {{data}}
 
+# Whether values are told from those of another row, column, period or unit: 2,000 statements from real tables and prose
+eval-cells data="../shared/data": fetch-test-models
+    cargo run --quiet --package ibid-bench -- cells {{data}}
+
 # How questions find their way, and follow-ups become questions, with a real small model: some fifteen minutes
 eval-routing: fetch-test-models
     cargo test --workspace --all-features --test it -- --ignored --nocapture --test-threads 1 routing::

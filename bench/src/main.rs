@@ -30,6 +30,7 @@ fn main() -> anyhow::Result<()> {
         ["quality", xquad] => models::quality(Path::new(xquad)),
         ["retrieval", data, most] => knowledge::evaluate(Path::new(data), most.parse()?, None),
         ["weights", data, most, model] => knowledge::evaluate(Path::new(data), most.parse()?, Some(model)),
+        ["cells", data] => assistants::cells(Path::new(data)),
         ["quotes", data] => assistants::quotes(Path::new(data)),
         ["knowledge", data, most, python] => {
             knowledge::scale(Path::new(data), most.parse()?, Path::new(python))
@@ -51,7 +52,7 @@ fn main() -> anyhow::Result<()> {
         }
         ["part", "models-bare"] => show(&models::here::bare()?),
         _ => bail!(
-            "usage: ibid-bench graph PYTHON SCRIPT | models | quality XQUAD | retrieval DATA MOST | weights DATA MOST MODEL | knowledge DATA MOST PYTHON | quotes DATA | server IBID DOCUMENTS PYTHON GRAPH"
+            "usage: ibid-bench graph PYTHON SCRIPT | models | quality XQUAD | retrieval DATA MOST | weights DATA MOST MODEL | knowledge DATA MOST PYTHON | quotes DATA | cells DATA | server IBID DOCUMENTS PYTHON GRAPH"
         ),
     }
 }

@@ -47,6 +47,30 @@ test("a number shows the words, and opens the page at the row that is quoted", a
   await expect(panel).toHaveCount(0);
 });
 
+test("a value of another column is told, with both cells on the page", async ({ page }) => {
+  await ask(page, "What is the mistaken general rate for 8539.52.00?");
+  await answered(page);
+  const warnings = page.getByRole("region", { name: "Warnings" });
+  await expect(warnings).toContainText("20% is the Column 2 Rates of Duty of 8539.52.00");
+  await warnings.getByRole("button", { name: "Show in the table" }).click();
+  await expect(page.locator(".pdf-page[data-page]")).toBeVisible();
+  await expect(page.locator(".reader-cells")).toContainText("The right value");
+  const under = (selector: string) =>
+    page.evaluate((selector) => {
+      const boxes = [...document.querySelectorAll(selector)].map((box) => box.getBoundingClientRect());
+      const spans = [...document.querySelectorAll(".textLayer span")].filter((span) => {
+        const { left, right, top, bottom } = span.getBoundingClientRect();
+        const [x, y] = [(left + right) / 2, (top + bottom) / 2];
+        return boxes.some((box) => x > box.left && x < box.right && y > box.top && y < box.bottom);
+      });
+      return spans.map((span) => (span.textContent ?? "").trim()).filter((text) => text !== "");
+    }, selector);
+  await expect.poll(() => under(".box.wrong")).toEqual(["20%"]);
+  expect((await under(".box:not(.wrong)")).join(" ")).toMatch(/^2%/);
+  if (process.env.IBID_SHOTS) await page.screenshot({ path: `${process.env.IBID_SHOTS}/cells.png` });
+  await accessible(page);
+});
+
 /** How much of the picture is yellow, and how much is ink, inside the boxes and above them. */
 async function coloursOf(page: import("@playwright/test").Page) {
   const box = await page.locator(".box").first().boundingBox();

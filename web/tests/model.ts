@@ -98,6 +98,7 @@ function reply(asked: Asked): Reply {
   if (last.includes("reading")) return { text: "The general rate for LED lamps is 2%.", reads: 3494 };
   if (last.includes("slowly")) return { text: LONG, every: 60 };
   if (last.includes("aside")) return { text: LONG, every: 20 };
+  if (last.includes("mistaken")) return { text: "The general rate of duty for 8539.52.00 is 20% [1]." };
   if (last.includes("hostile")) return { text: HOSTILE, every: 2 };
   return { text: LED, every: 5 };
 }

@@ -6,6 +6,7 @@ mod gold;
 mod growth;
 mod phrasings;
 mod potion;
+pub(crate) use potion::Potion;
 mod scale;
 mod sets;
 

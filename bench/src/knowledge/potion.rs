@@ -10,14 +10,14 @@ use serde_json::Value;
 use tokenizers::Tokenizer;
 
 /// potion-base-8M.
-pub(super) struct Potion {
+pub(crate) struct Potion {
     tokenizer: Tokenizer,
     rows: Vec<f32>,
     dimensions: usize,
 }
 
 impl Potion {
-    pub(super) fn load() -> anyhow::Result<Arc<Self>> {
+    pub(crate) fn load() -> anyhow::Result<Arc<Self>> {
         let models = RealModels::find();
         let mut tokenizer =
             Tokenizer::from_file(models.path("potion/tokenizer.json")).map_err(anyhow::Error::msg)?;

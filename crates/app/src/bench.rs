@@ -184,6 +184,7 @@ impl Texts {
                 path: Vec::new(),
                 text: text.text.trim().to_owned(),
                 places: Vec::new(),
+                tables: Vec::new(),
                 score: 1.0 / (rank as f32 + 1.0),
             })
         });

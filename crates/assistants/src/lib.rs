@@ -14,6 +14,7 @@ mod language;
 mod node_context;
 mod packing;
 mod prompts;
+mod records;
 pub mod route;
 mod shipped;
 mod source;

@@ -5,10 +5,11 @@ use std::sync::LazyLock;
 
 use ibid_core::answer::SourceInfo;
 use ibid_core::evidence::Passage;
+use ibid_core::table::without_notes;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-use crate::packing::without_notes;
+use crate::records;
 
 /// Something that an answer may cite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,7 +62,10 @@ impl Source {
 
     /// As a model is shown it: between tags that the text cannot close, without the marks of notes in tables.
     pub fn shown(&self) -> String {
-        let lines: Vec<_> = self.text().lines().map(without_notes).collect();
+        let plain = |line: &str| {
+            if records::is_row(line) { without_notes(line).into_owned() } else { line.to_owned() }
+        };
+        let lines: Vec<String> = self.text().lines().map(plain).collect();
         self.tagged(&harmless(&lines.join("\n")))
     }
 
@@ -150,12 +154,6 @@ fn attribute(text: &str) -> String {
 static TAG: LazyLock<Regex> = LazyLock::new(|| {
     #[expect(clippy::expect_used, reason = "the pattern is written here and tested")]
     Regex::new(r"(?i)<(\s*/?\s*(?:source|error|conversation)\b)").expect("a pattern that can be read")
-});
-
-/// The mark of a note in a cell of a table, such as [5/]: a model takes it for the number of a source, and copies it.
-pub(crate) static NOTE_MARK: LazyLock<Regex> = LazyLock::new(|| {
-    #[expect(clippy::expect_used, reason = "the pattern is written here and tested")]
-    Regex::new(r"\s*\[\d{1,3}/\]").expect("a pattern that can be read")
 });
 
 /// A text in which nothing looks like one of our tags.

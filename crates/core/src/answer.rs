@@ -207,7 +207,7 @@ pub enum QuoteMatch {
 }
 
 /// Something that the guard found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
     /// What kind of thing.
     pub kind: WarningKind,
@@ -216,6 +216,28 @@ pub struct Warning {
     /// The words of the answer that it is about, if it is about some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
+    /// Where a value stands that the answer gives to something else, and then where the right one does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cells: Vec<CellQuote>,
+}
+
+/// A cell of a table in a source.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CellQuote {
+    /// The number of the source.
+    pub source: u32,
+    /// Its document.
+    pub document_id: String,
+    /// The page.
+    pub page: u32,
+    /// What its row is called.
+    pub row: String,
+    /// What its column is called.
+    pub column: String,
+    /// What it says.
+    pub text: String,
+    /// Where it stands on the page: left, top, right, bottom, in points from the upper left corner.
+    pub boxes: Vec<[f32; 4]>,
 }
 
 /// Kinds of warnings.
@@ -230,6 +252,16 @@ pub enum WarningKind {
     QuoteNotFound,
     /// No source supports a number, code or date of the answer.
     ValueNotFound,
+    /// A value belongs to another column of the row that the answer speaks of.
+    WrongColumn,
+    /// A value belongs to another row.
+    WrongRow,
+    /// A value belongs to another year, quarter or month.
+    WrongPeriod,
+    /// A value is counted in something else.
+    WrongUnit,
+    /// A sum, difference or share is not what its values come to.
+    WrongArithmetic,
     /// Nothing is cited.
     NothingCited,
     /// The message was taken for chat, and nothing was searched.

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::table::{TableRecord, TableRows};
 use crate::{Corpus, Scope};
 
 /// Names a document: the same tenant, corpus and key always give the same name.
@@ -55,8 +56,18 @@ pub struct Passage {
     pub text: String,
     /// Where on the page it stands.
     pub places: Vec<BoundingBox>,
+    /// The rows of tables in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<TableRows>,
     /// How well it fits the question; greater is better. Only scores of one answer compare.
     pub score: f32,
+}
+
+impl Passage {
+    /// The rows of its tables with their cells, in their order.
+    pub fn records(&self) -> impl Iterator<Item = TableRecord<'_>> {
+        self.tables.iter().flat_map(|table| table.records(&self.text))
+    }
 }
 
 /// What to look for.

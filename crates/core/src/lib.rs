@@ -13,8 +13,10 @@ mod name;
 mod scope;
 mod secret;
 mod status;
+pub mod table;
 pub mod tool;
 mod turn;
+pub mod value;
 
 pub use answer::AnswerMetadata;
 pub use error_chain::error_chain;

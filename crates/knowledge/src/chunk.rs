@@ -1,6 +1,9 @@
 //! From pages to chunks: pieces small enough to be found and cited, which never cut a row of a table.
 
+use std::collections::BTreeMap;
+
 use ibid_core::evidence::BoundingBox;
+use ibid_core::table::{BAR, CellKind, TableColumn, TableRow, TableRows, cells};
 use ibid_reading::page::{Block, Line, Page, Rect, Row, Table, shortened};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,8 +40,11 @@ pub struct Chunk {
     pub text: String,
     /// The codes of its rows.
     pub codes: Vec<String>,
-    /// Where its lines and rows stand on its page.
+    /// Where its lines and cells stand on its page.
     pub places: Vec<BoundingBox>,
+    /// The rows of a table in it.
+    #[serde(default)]
+    pub table: Option<TableRows>,
 }
 
 impl Chunk {
@@ -55,7 +61,8 @@ pub(crate) fn whole(path: &[String], text: &str) -> String {
 
 /// The chunks of a document whose pages were completed together.
 pub(crate) fn chunks(pages: &[Page], size: ChunkSize) -> Vec<Chunk> {
-    let mut chunker = Chunker { size, headings: Vec::new(), chunks: Vec::new(), section: Section::default() };
+    let mut chunker =
+        Chunker { size, headings: Vec::new(), chunks: Vec::new(), section: Section::default(), tables: 0 };
     for page in pages.iter().filter(|page| page.skipped.is_none()) {
         for block in &page.blocks {
             match block {
@@ -69,7 +76,31 @@ pub(crate) fn chunks(pages: &[Page], size: ChunkSize) -> Vec<Chunk> {
         }
         chunker.close(page.number);
     }
+    find_kinds(&mut chunker.chunks);
     chunker.chunks
+}
+
+/// Says of the columns of each table what they hold, by all of its rows.
+fn find_kinds(chunks: &mut [Chunk]) {
+    let mut cells: BTreeMap<(u32, usize), Vec<String>> = BTreeMap::new();
+    for chunk in chunks.iter() {
+        let Some(table) = &chunk.table else { continue };
+        for record in table.records(&chunk.text) {
+            for (column, cell) in record.cells.into_iter().enumerate().filter(|(_, cell)| !cell.is_inherited)
+            {
+                cells.entry((table.table, column)).or_default().push(cell.text.into_owned());
+            }
+        }
+    }
+    let kinds: BTreeMap<(u32, usize), CellKind> = cells
+        .into_iter()
+        .map(|(column, cells)| (column, CellKind::of(cells.iter().map(String::as_str))))
+        .collect();
+    for table in chunks.iter_mut().filter_map(|chunk| chunk.table.as_mut()) {
+        for (number, column) in table.columns.iter_mut().enumerate() {
+            column.kind = kinds.get(&(table.table, number)).copied().unwrap_or_default();
+        }
+    }
 }
 
 /// Paragraphs under one heading on one page.
@@ -119,6 +150,8 @@ struct Chunker {
     headings: Vec<(u8, String)>,
     chunks: Vec<Chunk>,
     section: Section,
+    /// How many tables there were so far; one that goes on over pages is one.
+    tables: u32,
 }
 
 impl Chunker {
@@ -159,6 +192,9 @@ impl Chunker {
     }
 
     fn table(&mut self, table: &Table, page: u32) {
+        if !table.continues {
+            self.tables += 1;
+        }
         let heads = table.heads.min(table.rows.len());
         let names = header(table, self.size);
         let mut rows: Vec<&Row> = Vec::new();
@@ -171,24 +207,29 @@ impl Chunker {
             let fresh =
                 row.depth.is_some_and(|depth| depth <= outermost + 2.0) && length * 2 > self.size.characters;
             if !rows.is_empty() && (full || fresh) {
-                self.rows(&names, &rows, page);
+                self.rows(table, &names, &rows, page);
                 rows.clear();
                 length = header;
             }
             length += rendered;
             rows.push(row);
         }
-        self.rows(&names, &rows, page);
+        self.rows(table, &names, &rows, page);
     }
 
-    fn rows(&mut self, names: &str, rows: &[&Row], page: u32) {
+    fn rows(&mut self, table: &Table, names: &str, rows: &[&Row], page: u32) {
         let Some(first) = rows.first() else { return };
         let (mut text, mut places) = (names.to_owned(), Vec::new());
+        let column =
+            |name: &String| TableColumn { name: shortened(name, LONGEST_NAME), kind: CellKind::Text };
+        let columns = table.columns.iter().map(column).collect();
+        let mut data = TableRows { table: self.tables, columns, ..TableRows::default() };
         for (row, line) in rows.iter().map(|row| (row, render(row))).filter(|(_, line)| !line.is_empty()) {
             if !text.is_empty() {
                 text.push('\n');
             }
-            places.extend(row.place.as_ref().map(|place| placed(place, text.len())));
+            row_data(&mut data, row, text.len());
+            places.extend(row_places(row, &line, text.len()));
             text.push_str(&line);
         }
         if text.len() == names.len() {
@@ -201,7 +242,30 @@ impl Chunker {
             text,
             codes: rows.iter().filter_map(|row| row.code.clone()).collect(),
             places,
+            table: Some(data),
         });
+    }
+}
+
+/// What a table tells of a row, whose line begins so many bytes into a text.
+fn row_data(table: &mut TableRows, row: &Row, at: usize) {
+    let path = table.paths.iter().position(|path| *path == row.path).unwrap_or_else(|| {
+        table.paths.push(row.path.clone());
+        table.paths.len() - 1
+    });
+    let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let inherited = row.inherited.iter().map(|(column, cell)| (number(*column), cell.clone()));
+    table.rows.push(TableRow { at: number(at), path: number(path), inherited: inherited.collect() });
+}
+
+/// Where the cells of a row stand, whose line begins so many bytes into a text; else where the row does.
+fn row_places(row: &Row, line: &str, begins: usize) -> Vec<BoundingBox> {
+    let cells = cells(line, begins).into_iter().enumerate();
+    let placed_cells: Vec<BoundingBox> =
+        cells.filter_map(|(column, cell)| Some(placed(&row.cell_place(column)?, cell.span.start))).collect();
+    match (placed_cells.is_empty(), &row.place) {
+        (true, Some(place)) => vec![placed(place, begins)],
+        _ => placed_cells,
     }
 }
 
@@ -221,7 +285,7 @@ fn header(table: &Table, size: ChunkSize) -> String {
     let most = LONGEST_NAME.min(each.saturating_sub(" | …".chars().count()).max(4));
     let names: Vec<String> =
         table.columns.iter().take(MOST_NAMES).map(|name| shortened(name, most)).collect();
-    names.join(" | ")
+    names.join(BAR)
 }
 
 /// A row on one line. Its whole code stands in place of the part that its first cell has.
@@ -231,7 +295,7 @@ fn render(row: &Row) -> String {
     if let (Some(code), Some(first)) = (&row.code, cells.first_mut()) {
         first.clone_from(code);
     }
-    if cells.iter().all(String::is_empty) { String::new() } else { cells.join(" | ") }
+    if cells.iter().all(String::is_empty) { String::new() } else { cells.join(BAR) }
 }
 
 #[cfg(test)]

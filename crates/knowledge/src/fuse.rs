@@ -19,6 +19,8 @@ const LESS: f32 = 0.4;
 /// A question has at most so many words; a story has more than the second.
 const QUESTION: f32 = 30.0;
 const STORY: f32 = 100.0;
+/// Other phrasings of a question count so much.
+const OTHERS: f32 = 0.7;
 
 impl Weight {
     /// What a question looks like. With a code in it, words decide almost alone; else both count, words more, since
@@ -50,10 +52,18 @@ pub(crate) fn fuse(by_terms: Vec<Hit>, by_meaning: Vec<Hit>, Weight(weight): Wei
     sorted(fused.into_values().collect())
 }
 
-/// The hits of several phrasings: each counts as it does for the phrasing that it fits best.
+/// The hits of several phrasings: each counts as it does for the phrasing that it fits best. The question itself comes first
+/// and counts most: what a model has made of it may have lost something.
 pub(crate) fn best_of(phrasings: Vec<Vec<Hit>>) -> Vec<Hit> {
     let mut best: HashMap<String, Hit> = HashMap::new();
-    for hit in phrasings.into_iter().flatten() {
+    let weighed = phrasings.into_iter().enumerate().flat_map(|(number, hits)| {
+        let weight = if number == 0 { 1.0 } else { OTHERS };
+        hits.into_iter().map(move |mut hit| {
+            hit.passage.score *= weight;
+            hit
+        })
+    });
+    for hit in weighed {
         let known = best.entry(hit.id()).or_insert_with(|| hit.clone());
         known.passage.score = known.passage.score.max(hit.passage.score);
         known.cosine = known.cosine.into_iter().chain(hit.cosine).reduce(f32::max);

@@ -389,6 +389,7 @@ fn joined(chunks: Vec<Passage>) -> Option<Passage> {
             passage.text.push('\n');
             let (shared, begins) = (next.text.len() - rest.len(), passage.text.len());
             passage.places.extend(places_from(&next.places, shared, begins));
+            passage.tables.extend(next.tables.iter().map(|table| table.moved(shared, begins)));
             passage.text.push_str(rest);
         }
         passage.chunks.1 = next.chunks.1;
@@ -440,6 +441,7 @@ mod tests {
             path: Vec::new(),
             text: format!("text {number}"),
             places: Vec::new(),
+            tables: Vec::new(),
             score: if number == 3 { 0.7 } else { 0.0 },
         }
     }

@@ -1,5 +1,7 @@
 //! What a page holds once it is read: blocks in reading order, each with its place on the page.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// A place on a page, in points from its upper left corner as a reader sees it.
@@ -181,6 +183,9 @@ pub struct Table {
 pub struct Row {
     /// One text for each column; none where a cell is merged with the one to its left or above it.
     pub cells: Vec<Option<String>>,
+    /// Where the text of each cell stands; empty where the source has no places.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<Option<Rect>>,
     /// How far the row is indented below those that govern it; none where indentation says nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<f32>,
@@ -193,12 +198,20 @@ pub struct Row {
     /// What the rows say that govern this one, from the highest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<String>,
+    /// What it has from the row that governs it where its own cells are empty, by column: its code goes on with that row's.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inherited: BTreeMap<usize, String>,
     /// Whether it only repeats, on a new page, a row that still governs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeated: bool,
 }
 
 impl Row {
+    /// Where the text of a column stands.
+    pub fn cell_place(&self, column: usize) -> Option<Rect> {
+        self.places.get(column).copied().flatten()
+    }
+
     /// The text of a column, empty if there is none.
     pub fn cell(&self, column: usize) -> &str {
         self.cells.get(column).and_then(Option::as_deref).unwrap_or_default()

@@ -1,7 +1,7 @@
 //! All pages of a document together: what repeats on every page, tables over page breaks, the codes
 //! and headings that govern a row, and pages without content.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::page::{Block, Line, Page, PageKind, Rect, Row, Skip, Table, shortened};
 
@@ -202,11 +202,15 @@ struct Govern {
     depth: f32,
     code: Option<String>,
     name: String,
+    cells: Vec<Option<String>>,
 }
 
 /// Gives rows their codes and the names of the rows that govern them.
 fn govern(table: &mut Table, governs: &mut Vec<Govern>) {
     let heads = table.heads.min(table.rows.len());
+    if table.rows[heads..].iter().all(|row| row.depth.is_none()) {
+        return group(&mut table.rows[heads..]);
+    }
     for row in &mut table.rows[heads..] {
         let Some(depth) = row.depth else { continue };
         let (code, suffix, name) = parts(row);
@@ -227,11 +231,56 @@ fn govern(table: &mut Table, governs: &mut Vec<Govern>) {
         };
         row.path = governs.iter().map(|govern| govern.name.clone()).collect();
         row.code.clone_from(&whole);
+        if code.is_none() && whole.is_some() {
+            let above = governs.iter().rev().find(|govern| govern.code.is_some());
+            row.inherited = above.map(|above| inherited(row, &above.cells)).unwrap_or_default();
+        }
         if governs.len() < DEEPEST {
             let label = [whole.as_deref().filter(|_| code.is_some()), Some(name.as_str())];
             let name = label.into_iter().flatten().collect::<Vec<_>>().join(" ");
-            governs.push(Govern { depth, code, name: shortened(&name, LONGEST_NAME) });
+            governs.push(Govern {
+                depth,
+                code,
+                name: shortened(&name, LONGEST_NAME),
+                cells: row.cells.clone(),
+            });
         }
+    }
+}
+
+/// What a row has from the one that governs it: the cells behind its description that are empty in it.
+fn inherited(row: &Row, above: &[Option<String>]) -> BTreeMap<usize, String> {
+    let is_described = |cell: &Option<String>| {
+        cell.as_ref().is_some_and(|cell| cell.chars().filter(|char| char.is_alphabetic()).count() >= 3)
+    };
+    let described = above.iter().skip(1).position(is_described).map_or(usize::MAX, |at| at + 1);
+    let given = above.iter().enumerate().skip(described.saturating_add(1));
+    given
+        .filter(|(column, _)| row.cell(*column).is_empty())
+        .filter_map(|(column, cell)| Some((column, cell.clone().filter(|cell| !cell.is_empty())?)))
+        .collect()
+}
+
+/// Gives rows the names of the groups that they stand in: rows of which only the first cell says something.
+fn group(rows: &mut [Row]) {
+    let mut names: Vec<String> = Vec::new();
+    let mut in_names = false;
+    for row in rows {
+        let said = row.cells.iter().flatten().filter(|cell| !cell.is_empty()).count();
+        let first = row.cell(0);
+        let is_name = said == 1 && row.cells.len() > 1 && first.chars().any(char::is_alphabetic);
+        if !is_name {
+            row.path.clone_from(&names);
+            in_names = false;
+            continue;
+        }
+        if !in_names {
+            names.clear();
+        }
+        if names.len() < DEEPEST {
+            names.push(shortened(first.trim_end_matches(':'), LONGEST_NAME));
+        }
+        in_names = true;
     }
 }
 
@@ -383,6 +432,15 @@ mod tests {
             pages(table(1, &[["Port", "Fee"], ["Bilbao", "25"]]), table(1, &[["Ship", "Flag"], ["A", "ES"]]));
         assert!(!found[1].continues);
         assert_eq!((found[1].columns.join(" ").as_str(), found[1].heads), ("Ship Flag", 1));
+    }
+
+    #[test]
+    fn a_row_with_one_name_governs_those_below_it() {
+        let block =
+            table(1, &[["Item", "Total"], ["Assets", ""], ["Cash", "5"], ["Debts", ""], ["Loans", "3"]]);
+        let found = pages(block.clone(), block);
+        let paths: Vec<String> = found[0].rows.iter().map(|row| row.path.join(" > ")).collect();
+        assert_eq!(paths, ["", "", "Assets", "", "Debts"]);
     }
 
     #[test]

@@ -2596,9 +2596,34 @@ export interface components {
             text: string;
             /** @description The words of the answer that it is about, if it is about some. */
             about?: string | null;
+            /** @description Where a value stands that the answer gives to something else, and then where the right one does. */
+            cells?: components["schemas"]["CellQuote"][];
         };
         /** @description Kinds of warnings. */
-        WarningKind: "unknown_source" | "wrong_page" | "quote_not_found" | "value_not_found" | "nothing_cited" | "not_from_documents" | "cut_off";
+        WarningKind: "unknown_source" | "wrong_page" | "quote_not_found" | "value_not_found" | "wrong_column" | "wrong_row" | "wrong_period" | "wrong_unit" | "wrong_arithmetic" | "nothing_cited" | "not_from_documents" | "cut_off";
+        /** @description A cell of a table in a source. */
+        CellQuote: {
+            /**
+             * Format: uint32
+             * @description The number of the source.
+             */
+            source: number;
+            /** @description Its document. */
+            document_id: string;
+            /**
+             * Format: uint32
+             * @description The page.
+             */
+            page: number;
+            /** @description What its row is called. */
+            row: string;
+            /** @description What its column is called. */
+            column: string;
+            /** @description What it says. */
+            text: string;
+            /** @description Where it stands on the page: left, top, right, bottom, in points from the upper left corner. */
+            boxes: number[][];
+        };
         /** @description A source of an answer, without its text. */
         Source: {
             /**
@@ -3232,6 +3257,8 @@ export interface components {
             text: string;
             /** @description Where on the page it stands. */
             places: components["schemas"]["BoundingBox"][];
+            /** @description The rows of tables in it. */
+            tables?: components["schemas"]["TableRows"][];
             /**
              * Format: float
              * @description How well it fits the question; greater is better. Only scores of one answer compare.
@@ -3248,6 +3275,46 @@ export interface components {
              * @default 0
              */
             at?: number;
+        };
+        /** @description The rows of one table in a passage. */
+        TableRows: {
+            /**
+             * Format: uint32
+             * @description Which table of the document, from 1. One that goes on over several pages is one.
+             */
+            table: number;
+            /** @description Its columns. */
+            columns: components["schemas"]["TableColumn"][];
+            /** @description What stands over its rows, from the highest; a row says which of them. */
+            paths: string[][];
+            /** @description Its rows. */
+            rows: components["schemas"]["TableRow"][];
+        };
+        /** @description A column of a table. */
+        TableColumn: {
+            /** @description Its name; empty if the table gives none. */
+            name: string;
+            /** @description What it holds. */
+            kind: components["schemas"]["CellKind"];
+        };
+        /** @description What the cells of a column hold. */
+        CellKind: "code" | "rate" | "amount" | "date" | "text";
+        /** @description A row of a table. */
+        TableRow: {
+            /**
+             * Format: uint32
+             * @description Where its line begins in the text of the passage, in bytes.
+             */
+            at: number;
+            /**
+             * Format: uint32
+             * @description Which of the paths stands over it.
+             */
+            path: number;
+            /** @description What it has from the row that governs it where its own cells are empty, by column. */
+            inherited?: {
+                [key: string]: string;
+            };
         };
         /** @description What was found. */
         SearchFound: {
@@ -3743,6 +3810,7 @@ export type Citation = components['schemas']['Citation'];
 export type QuoteMatch = components['schemas']['QuoteMatch'];
 export type Warning = components['schemas']['Warning'];
 export type WarningKind = components['schemas']['WarningKind'];
+export type CellQuote = components['schemas']['CellQuote'];
 export type Source = components['schemas']['Source'];
 export type Intent = components['schemas']['Intent'];
 export type RoutedBy = components['schemas']['RoutedBy'];
@@ -3785,6 +3853,10 @@ export type PageRecord = components['schemas']['PageRecord'];
 export type PageText = components['schemas']['PageText'];
 export type Passage = components['schemas']['Passage'];
 export type BoundingBox = components['schemas']['BoundingBox'];
+export type TableRows = components['schemas']['TableRows'];
+export type TableColumn = components['schemas']['TableColumn'];
+export type CellKind = components['schemas']['CellKind'];
+export type TableRow = components['schemas']['TableRow'];
 export type SearchFound = components['schemas']['SearchFound'];
 export type Search = components['schemas']['Search'];
 export type Status = components['schemas']['Status'];

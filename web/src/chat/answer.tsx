@@ -35,7 +35,7 @@ export function Answer() {
       )}
       {metadata.plan && metadata.plan.length > 0 && item.kind === "answer" && <Plan steps={metadata.plan} />}
       {item.text && <Prose text={item.text} metadata={metadata} name={item.id} />}
-      <Notices metadata={metadata} />
+      <Notices metadata={metadata} name={item.id} />
       <Citations metadata={metadata} name={item.id} />
       {!running && (
         <div className="actions">
@@ -103,7 +103,7 @@ function useDetails(item: Item, metadata: Metadata, open: string | undefined, sh
 }
 
 /** Notices about an answer: partial, withheld, unanswered, and the warnings of the guard. */
-function Notices({ metadata }: { metadata: Metadata }) {
+function Notices({ metadata, name }: { metadata: Metadata; name: string }) {
   const words = useWords();
   const { warnings = [], searched = [] } = metadata;
   return (
@@ -120,19 +120,32 @@ function Notices({ metadata }: { metadata: Metadata }) {
           </ul>
         </details>
       )}
-      {warnings.length > 0 && <Warnings warnings={warnings} />}
+      {warnings.length > 0 && <Warnings warnings={warnings} name={name} />}
     </>
   );
 }
 
-function Warnings({ warnings }: { warnings: readonly Warning[] }) {
+function Warnings({ warnings, name }: { warnings: readonly Warning[]; name: string }) {
   const words = useWords();
+  const { show, open } = useConversation();
   return (
     <section className="notice warnings" aria-label={words.chat.warnings}>
       <Icon name="warning" />
       <ul>
         {warnings.map((warning, index) => (
-          <li key={index}>{warning.text}</li>
+          <li key={index}>
+            {warning.text}
+            {warning.cells && warning.cells.length > 0 && (
+              <button
+                type="button"
+                className="button bare"
+                aria-pressed={open === `cells:${name}:${index}`}
+                onClick={() => show(`cells:${name}:${index}`)}
+              >
+                {words.chat.showCells}
+              </button>
+            )}
+          </li>
         ))}
       </ul>
     </section>

@@ -1,7 +1,7 @@
 // The side panel of a conversation: a cited page, the details of an answer, or its trace.
 
 import { Suspense, useEffect, useRef } from "react";
-import type { Thread } from "../api/schema";
+import type { CellQuote, Thread } from "../api/schema";
 import { Boundary } from "../ui/boundary";
 import { part } from "../ui/part";
 import { IconButton, Waiting } from "../ui/parts";
@@ -81,14 +81,58 @@ function Opened({ open, thread, items }: PanelProps) {
       </Reader>
     );
   }
+  const warnings =
+    item?.kind === "answer"
+      ? item.metadata.warnings
+      : item?.kind === "turn"
+        ? item.followed?.turn.warnings
+        : undefined;
+  const cells = kind === "cells" ? (warnings?.[Number(rest)]?.cells ?? []) : [];
+  if (cells.length > 0) return <Cells cells={cells} />;
   if (kind === "details" && item?.kind === "answer") return <Details key={item.id} item={item} />;
   return <p className="soft panel-none">{words.notFound}</p>;
+}
+
+/** The page with the cell of the right value, and the one that the value of the answer stands in. */
+function Cells({ cells }: { cells: readonly CellQuote[] }) {
+  const words = useWords();
+  const right = cells.at(-1);
+  const wrong = cells.length > 1 ? cells[0] : undefined;
+  if (!right) return null;
+  const isSamePage = wrong?.document_id === right.document_id && wrong.page === right.page;
+  return (
+    <Reader
+      key={`${right.document_id} ${right.page} ${right.row} ${right.column}`}
+      document={right.document_id}
+      page={right.page}
+      boxes={right.boxes}
+      wrong={isSamePage ? wrong.boxes : []}
+      snippet={right.text}
+    >
+      <dl className="reader-cells">
+        {wrong && <CellLine label={words.chat.standsIn} cell={wrong} />}
+        <CellLine label={wrong ? words.chat.rightCell : words.chat.standsIn} cell={right} />
+      </dl>
+    </Reader>
+  );
+}
+
+function CellLine({ label, cell }: { label: string; cell: CellQuote }) {
+  const words = useWords();
+  return (
+    <>
+      <dt>{label}</dt>
+      <dd>
+        <strong>{cell.text}</strong> {cell.column}, {cell.row}, {words.page(cell.page)}
+      </dd>
+    </>
+  );
 }
 
 /** The kind of content, its ID, and a number for some kinds. */
 function parts(open: string): readonly [string, string, string] {
   const [kind = "", ...rest] = open.split(":");
-  const number = kind === "cite" || kind === "page" ? (rest.pop() ?? "") : "";
+  const number = kind === "cite" || kind === "cells" || kind === "page" ? (rest.pop() ?? "") : "";
   return [kind, rest.join(":"), number];
 }
 

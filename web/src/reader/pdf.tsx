@@ -56,10 +56,16 @@ function usePdf(id: string): [Opened, () => void] {
   return [opened, () => setTries(tries + 1)];
 }
 
-type PdfPageProps = { document: string; page: number; boxes: readonly Box[]; zoom: number };
+type PdfPageProps = {
+  document: string;
+  page: number;
+  boxes: readonly Box[];
+  wrong: readonly Box[];
+  zoom: number;
+};
 type Size = { readonly width: number; readonly height: number };
 
-export function PdfPage({ document: id, page, boxes, zoom }: PdfPageProps) {
+export function PdfPage({ document: id, page, boxes, wrong, zoom }: PdfPageProps) {
   const words = useWords();
   const [{ pdf, error: unopened }, again] = usePdf(id);
   const frame = useRef<HTMLDivElement>(null);
@@ -135,11 +141,11 @@ export function PdfPage({ document: id, page, boxes, zoom }: PdfPageProps) {
         <canvas ref={canvas} />
         <div className="textLayer" ref={texts} />
         {size &&
-          boxes.map(([left = 0, top = 0, right = 0, bottom = 0], index) => (
+          [...boxes, ...wrong].map(([left = 0, top = 0, right = 0, bottom = 0], index) => (
             <div
               key={index}
               ref={index === 0 ? first : undefined}
-              className="box"
+              className={index < boxes.length ? "box" : "box wrong"}
               style={{
                 left: percent(left, size.width),
                 top: percent(top, size.height),

@@ -18,6 +18,8 @@ type ReaderProps = {
   /** The version that the citation refers to. */
   version?: string;
   boxes?: readonly Box[];
+  /** Boxes of what is wrong. */
+  wrong?: readonly Box[];
   snippet?: string;
   children?: ReactNode;
   /** Whether to show the title, with a link to the document. */
@@ -31,6 +33,7 @@ export function Reader({
   page,
   version,
   boxes = [],
+  wrong = [],
   snippet,
   children,
   titled = true,
@@ -64,7 +67,7 @@ export function Reader({
   const { title, pages } = document.data;
   const isPdf = kind.data.startsWith("application/pdf");
   const replaced = version !== undefined && document.data.version !== version;
-  const marked = at === page && !replaced ? boxes : [];
+  const isMarked = at === page && !replaced;
   return (
     <div className="reader">
       <header className="reader-top">
@@ -106,7 +109,14 @@ export function Reader({
       {children}
       {replaced && <p className="notice">{words.replaced}</p>}
       {isPdf ? (
-        <PdfPage key={`${id} ${document.data.version}`} document={id} page={at} boxes={marked} zoom={zoom} />
+        <PdfPage
+          key={`${id} ${document.data.version}`}
+          document={id}
+          page={at}
+          boxes={isMarked ? boxes : []}
+          wrong={isMarked ? wrong : []}
+          zoom={zoom}
+        />
       ) : (
         <TextPage document={id} page={at} snippet={at === page ? snippet : undefined} />
       )}

@@ -115,6 +115,9 @@ export const en = {
     cite: (number: number, title: string, page: number | null | undefined, found: string) =>
       `Source ${number}: ${title}${page ? `, page ${page}` : ""}, ${found}`,
     warnings: "Warnings",
+    showCells: "Show in the table",
+    standsIn: "The value stands in",
+    rightCell: "The right value",
     partial: "This answer was stopped early and has not been checked.",
     withheld: "The answer was withheld: the documents do not support it.",
     searched: (count: number) => `Searches (${count})`,

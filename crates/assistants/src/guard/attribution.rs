@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use super::bare::{Bare, is_negation};
 use super::lines::pieces;
-use super::values::{Value, Worth, agree, claimed, values};
 use super::{borrowed, marks};
 use crate::language::Language;
 use crate::source::{Origin, Source};
+use ibid_core::value::{Value, Worth, agree, claimed, values};
 
 /// Words with fewer letters say nothing of what a sentence is about.
 const SHORTEST_WORD: usize = 4;

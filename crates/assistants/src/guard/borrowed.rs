@@ -2,7 +2,7 @@
 
 use super::bare::{Bare, is_negation};
 use super::lines::pieces;
-use super::values::{agree, claimed, values};
+use ibid_core::value::{agree, claimed, values};
 
 /// So many words in a row are no accident.
 const ENOUGH: usize = 5;

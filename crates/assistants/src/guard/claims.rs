@@ -1,33 +1,40 @@
 //! The codes, rates, amounts and dates of an answer that no source has.
 
-use std::collections::BTreeSet;
-
 use ibid_core::answer::{Warning, WarningKind};
 
+use super::cells::is_share;
 use super::lines::pieces;
 use super::marks;
-use super::values::{Value, Worth, agree, claimed, values};
 use super::warning::{warning, warning_about};
 use crate::language::Language;
+use crate::records;
 use crate::source::Source;
+use ibid_core::value::{Value, Worth, agree, claimed, values};
+
+/// The values in some sources. A number in a column of shares is a share.
+pub(super) fn borne_values(sources: &[&Source]) -> Vec<Value> {
+    let mut borne = Vec::new();
+    for source in sources {
+        borne.extend(values(source.text()));
+        borne.extend(values(&source.over()));
+        for record in records::of(source) {
+            // What a row has from the one that governs it may stand on another page.
+            let inherited = record.cells.iter().filter(|cell| cell.is_inherited);
+            borne.extend(inherited.flat_map(|cell| values(&cell.text)));
+            let cells = record.cells.iter().enumerate();
+            let shares = cells.filter(|(column, _)| record.columns.name(*column).is_some_and(is_share));
+            borne.extend(shares.flat_map(|(_, cell)| values(&cell.text)).filter_map(Value::as_share));
+        }
+    }
+    borne
+}
 
 /// Values that stand so close together are marked together.
 const LONGEST_MARKED: usize = 60;
 
 /// What of an answer's codes, rates, amounts and dates is in no source that it cites: one warning for each sentence. What the
 /// person has said may be said again, except for codes and rates: who asks whether it is 3.9 % has not said that it is.
-pub(super) fn unborne_values(
-    claims: &str,
-    sources: &[Source],
-    cited: &BTreeSet<u32>,
-    said: &str,
-    language: Language,
-) -> Vec<Warning> {
-    let mut borne = Vec::new();
-    for source in sources.iter().filter(|source| cited.contains(&source.number)) {
-        borne.extend(values(source.text()));
-        borne.extend(values(&source.over()));
-    }
+pub(super) fn unborne_values(claims: &str, borne: &[Value], said: &str, language: Language) -> Vec<Warning> {
     let (said, texts) = (values(said), language.texts());
     let mut missing: Vec<Value> = Vec::new();
     let mut warnings = Vec::new();

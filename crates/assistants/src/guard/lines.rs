@@ -31,6 +31,16 @@ pub(super) fn nearest_line(text: &str, about: &str) -> (String, Range<usize>) {
     (piece[..end].to_owned(), best.1)
 }
 
+/// Whether a text ends with an abbreviation of one or two letters, as in "U.S." or "no.".
+fn is_abbreviated(text: &str) -> bool {
+    let word = text
+        .trim_end_matches('.')
+        .rsplit(|letter: char| !letter.is_alphanumeric())
+        .next()
+        .unwrap_or_default();
+    (1..=2).contains(&word.chars().count()) && word.chars().all(char::is_alphabetic)
+}
+
 /// The rows of tables and the sentences of prose in a text.
 pub(crate) fn pieces(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut pieces = Vec::new();
@@ -41,7 +51,9 @@ pub(crate) fn pieces(text: &str) -> impl Iterator<Item = Range<usize>> {
         if !line.contains(" | ") {
             for (at, end) in line.match_indices(['.', ';', '?', '!']) {
                 let after = begins - line.len() + at + end.len();
-                let ends = text[after..].starts_with(' ') && after - from > SHORTEST_SENTENCE;
+                let ends = text[after..].starts_with(' ')
+                    && after - from > SHORTEST_SENTENCE
+                    && !(end == "." && is_abbreviated(&text[from..after]));
                 if ends {
                     pieces.push(from..after);
                     from = after + 1;

@@ -7,7 +7,7 @@ use regex::{Captures, Regex};
 
 use super::pattern;
 use crate::format::CitationDraft;
-use crate::source::NOTE_MARK;
+use ibid_core::table::without_notes;
 
 /// One or more numbers in brackets, perhaps each with a page.
 static MARK: LazyLock<Regex> = LazyLock::new(|| {
@@ -74,7 +74,7 @@ pub(super) fn read(answer: &str, known: &BTreeSet<u32>) -> (String, Marks) {
         let left: Vec<String> = left.iter().map(u32::to_string).collect();
         if left.is_empty() { String::new() } else { format!("[{}]", left.join(", ")) }
     });
-    (NOTE_MARK.replace_all(cleaned.trim_end(), "").into_owned(), marks)
+    (without_notes(cleaned.trim_end()).into_owned(), marks)
 }
 
 /// The sources that a mark names.
@@ -99,7 +99,7 @@ fn cited(mark: &Captures<'_>) -> Vec<CitationDraft> {
 
 /// A text without its marks, and without those of notes in a table, such as [5/], which models copy along.
 pub(super) fn without(text: &str) -> String {
-    NOTE_MARK.replace_all(&MARK.replace_all(text, ""), "").into_owned()
+    without_notes(&MARK.replace_all(text, "")).into_owned()
 }
 
 /// The numbers of the sources that a text names.

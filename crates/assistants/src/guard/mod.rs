@@ -1,8 +1,10 @@
 //! The guard over what an answer says: every citation is looked up, every quotation looked for, every value compared.
 
+mod arithmetic;
 mod attribution;
 mod bare;
 mod borrowed;
+mod cells;
 mod claims;
 mod fuzzy;
 mod lines;
@@ -10,7 +12,6 @@ mod marks;
 mod pages;
 pub mod quote;
 mod rows;
-mod values;
 mod warning;
 
 use std::collections::BTreeSet;
@@ -19,6 +20,7 @@ use std::fmt::Display;
 use ibid_core::Scope;
 use ibid_core::answer::{Citation, QuoteMatch, Warning, WarningKind};
 use ibid_core::evidence::{EvidenceError, Index};
+use ibid_core::value::{Value, agree, values};
 use regex::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,8 +28,10 @@ use serde::{Deserialize, Serialize};
 use crate::format::{CitationDraft, ParsedAnswer};
 use crate::language::Language;
 use crate::source::Source;
+use arithmetic::reckon;
 use attribution::{Attribution, attribute, unrelated, with_marks};
-use claims::unborne_values;
+use cells::{misplaced, names_in};
+use claims::{borne_values, unborne_values};
 pub(crate) use lines::pieces;
 use pages::{About, Pages};
 pub(crate) use warning::warning;
@@ -144,7 +148,15 @@ pub async fn check(
     let answer = with_marks(&answer, &attributed);
     citations.sort_by_key(|citation| citation.source);
     let cited: BTreeSet<u32> = citations.iter().map(|citation| citation.source).collect();
-    warnings.extend(unborne_values(&written.claims, sources, &cited, said, language));
+    let shown: Vec<&Source> = sources.iter().filter(|source| cited.contains(&source.number)).collect();
+    let mut borne = borne_values(&shown);
+    let asked = values(said);
+    let is_borne = |value: &Value| borne.iter().chain(&asked).any(|own| agree(value, own));
+    let reckoned = reckon(&written.claims, &is_borne, &names_in(&shown), texts);
+    warnings.extend(misplaced(&written.claims, &shown, said, &reckoned.right, language));
+    borne.extend(reckoned.right);
+    warnings.extend(reckoned.warnings);
+    warnings.extend(unborne_values(&written.claims, &borne, said, language));
     if cited.is_empty() && !sources.is_empty() {
         warnings.push(warning(WarningKind::NothingCited, &texts.nothing_cited, &[]));
     }
@@ -175,10 +187,15 @@ fn one_a_sentence(mut warnings: Vec<Warning>, claims: &str) -> Vec<Warning> {
 fn gravity(kind: WarningKind) -> u8 {
     match kind {
         WarningKind::QuoteNotFound => 0,
-        WarningKind::ValueNotFound => 1,
-        WarningKind::WrongPage => 2,
-        WarningKind::UnknownSource => 3,
-        _ => 4,
+        WarningKind::WrongColumn
+        | WarningKind::WrongRow
+        | WarningKind::WrongPeriod
+        | WarningKind::WrongUnit
+        | WarningKind::WrongArithmetic => 1,
+        WarningKind::ValueNotFound => 2,
+        WarningKind::WrongPage => 3,
+        WarningKind::UnknownSource => 4,
+        _ => 5,
     }
 }
 

@@ -13,7 +13,11 @@ use super::warning::{warning, warning_about};
 use super::{borrowed, lines};
 use crate::format::CitationDraft;
 use crate::language::Language;
+use crate::records;
 use crate::source::{Origin, Source};
+
+/// Boxes that share more than this of their height, in points, stand on one line.
+const SAME_LINE: f32 = 3.0;
 
 /// What a source is cited for: what the person said, and the answer without its marks.
 pub(super) struct About<'a> {
@@ -149,7 +153,7 @@ impl<'a> Pages<'a> {
         if citation.snippet.is_empty() {
             let (line, span) = about.nearest(&passage.text);
             (citation.snippet, citation.found) = (line, QuoteMatch::Unquoted);
-            citation.boxes = boxes(&passage.places, &span).collect();
+            citation.boxes = boxes_of(&passage.places, &with_row(&passage.text, &span));
         }
         let page = cited.page.unwrap_or(passage.page);
         if citation.found == QuoteMatch::Unquoted {
@@ -190,7 +194,10 @@ impl<'a> Pages<'a> {
         }
         citation.page = Some(page);
         citation.snippet = words_of(&said, &spans);
-        citation.boxes = spans.iter().flat_map(|(text, span)| boxes(&on_page[*text].places, span)).collect();
+        citation.boxes = spans
+            .iter()
+            .flat_map(|(text, span)| boxes_of(&on_page[*text].places, &with_row(&on_page[*text].text, span)))
+            .collect();
         Ok(citation)
     }
 }
@@ -251,7 +258,28 @@ fn words_of(said: &[PageText<'_>], spans: &Spans) -> String {
     }
 }
 
-/// The boxes of what stands at some bytes of a text.
+/// What is marked for some words: in a table the whole row, which tells what they are about.
+fn with_row(text: &str, span: &std::ops::Range<usize>) -> std::ops::Range<usize> {
+    let begins = text[..span.start].rfind('\n').map_or(0, |end| end + 1);
+    let ends = text[span.end..].find('\n').map_or(text.len(), |end| span.end + end);
+    if records::is_row(&text[begins..ends]) { begins..ends } else { span.clone() }
+}
+
+/// The boxes of what stands at some bytes of a text; those beside each other, as the cells of a row, as one.
+pub(super) fn boxes_of(places: &[BoundingBox], span: &std::ops::Range<usize>) -> Vec<[f32; 4]> {
+    let mut merged: Vec<[f32; 4]> = Vec::new();
+    for next in boxes(places, span) {
+        match merged.last_mut() {
+            Some(last) if last[1].max(next[1]) + SAME_LINE < last[3].min(next[3]) => {
+                *last =
+                    [last[0].min(next[0]), last[1].min(next[1]), last[2].max(next[2]), last[3].max(next[3])];
+            }
+            _ => merged.push(next),
+        }
+    }
+    merged
+}
+
 fn boxes(places: &[BoundingBox], span: &std::ops::Range<usize>) -> impl Iterator<Item = [f32; 4]> {
     let ends = places.iter().skip(1).map(|next| next.at as usize).chain([usize::MAX]);
     let (start, end) = (span.start, span.end.max(span.start + 1));

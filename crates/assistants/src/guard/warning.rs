@@ -8,7 +8,7 @@ use crate::language::filled;
 
 /// A warning in the words of a language, with values in their places.
 pub(crate) fn warning(kind: WarningKind, text: &str, values: &[(&str, &dyn Display)]) -> Warning {
-    Warning { kind, text: filled(text, values), about: None }
+    Warning { kind, text: filled(text, values), about: None, cells: Vec::new() }
 }
 
 /// The same, about some words of the answer.

@@ -41,6 +41,12 @@ pub(crate) struct Texts {
     pub(crate) page_does_not_say: String,
     pub(crate) value_in_no_source: String,
     pub(crate) value_in_question_only: String,
+    pub(crate) wrong_column: String,
+    pub(crate) wrong_row: String,
+    pub(crate) other_row: String,
+    pub(crate) wrong_unit: String,
+    pub(crate) says_otherwise: String,
+    pub(crate) wrong_arithmetic: String,
 }
 
 /// What people say, without case and accents.

@@ -1,16 +1,15 @@
 //! What a model is shown of the sources: all of them, where it can read them in time; else the rows and sentences that
 //! fit the question best, each with what is needed to understand it.
 
-mod table;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::guard::pieces;
-use crate::source::{Source, beginning, harmless};
-use table::Table;
-pub(crate) use table::without_notes;
+use crate::records;
+use crate::source::{Origin, Source, beginning, harmless};
 use words::Weights;
+pub(crate) use words::words;
 
 /// A model that is shown more rows of tables takes one for another.
 const MOST_ROWS: usize = 6;
@@ -35,8 +34,7 @@ pub(crate) fn pack(
     if whole.iter().map(|shown| count(shown)).sum::<usize>() <= room {
         return whole;
     }
-    let texts: Vec<Vec<Piece>> =
-        sources.iter().map(|source| pieces_of(source.text(), &source.headings())).collect();
+    let texts: Vec<Vec<Piece>> = sources.iter().map(pieces_of).collect();
     let mut packing =
         Packing { sources, room, count, scores: scores(&texts, question), texts, chosen: BTreeMap::new() };
     packing.take_best();
@@ -54,31 +52,34 @@ struct Piece {
     is_row: bool,
 }
 
-/// The rows and sentences of a text, in their order. The names of columns stand in every row.
-fn pieces_of(text: &str, headings: &str) -> Vec<Piece> {
-    let mut all = Vec::new();
-    let mut lines = text.lines().peekable();
-    let mut prose = String::new();
+/// The rows and sentences of a source, in their order. The names of columns stand in every row.
+fn pieces_of(source: &Source) -> Vec<Piece> {
+    let (text, headings) = (source.text(), source.headings());
+    let said: &[String] = match &source.origin {
+        Origin::Passage(passage) => &passage.path,
+        Origin::Tool { .. } => &[],
+    };
+    let mut records = records::of(source).into_iter().peekable();
+    let (mut all, mut prose, mut begins) = (Vec::new(), String::new(), 0);
     let sentences = |prose: &mut String, all: &mut Vec<Piece>| {
         let taken = std::mem::take(prose);
         all.extend(pieces(&taken).map(|span| Piece {
             text: taken[span].to_owned(),
-            under: headings.to_owned(),
+            under: headings.clone(),
             is_row: false,
         }));
     };
-    while let Some(line) = lines.next() {
-        if !table::is_row(line) {
+    for line in text.split_inclusive('\n') {
+        let at = begins;
+        begins += line.len();
+        if !records::is_row(line) {
             prose.push_str(line);
-            prose.push('\n');
             continue;
         }
         sentences(&mut prose, &mut all);
-        let mut rows = vec![line];
-        while let Some(row) = lines.next_if(|line| table::is_row(line)) {
-            rows.push(row);
+        if let Some(record) = records.next_if(|record| record.span.start == at) {
+            all.push(Piece { text: record.shown(said), under: record.path.join("\n"), is_row: true });
         }
-        all.extend(Table::of(&rows).records().map(|(text, under)| Piece { text, under, is_row: true }));
     }
     sentences(&mut prose, &mut all);
     all
@@ -259,6 +260,7 @@ pub(crate) fn sample(language: &str, text: &str) -> Vec<Source> {
         path: Vec::new(),
         text: text.to_owned(),
         places: Vec::new(),
+        tables: Vec::new(),
         score: 1.0,
     };
     vec![Source { number: 1, origin: Origin::Passage(Box::new(passage)) }]

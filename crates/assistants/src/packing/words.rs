@@ -87,7 +87,7 @@ fn is_code(word: &str) -> bool {
 }
 
 /// The words of a text without accents and endings; codes and numbers whole.
-fn words(text: &str) -> BTreeSet<String> {
+pub(crate) fn words(text: &str) -> BTreeSet<String> {
     let plain: String =
         text.nfkd().filter(|letter| !is_combining_mark(*letter)).flat_map(char::to_lowercase).collect();
     let words = plain.split(|letter: char| !letter.is_alphanumeric() && letter != '.');

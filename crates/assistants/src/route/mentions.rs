@@ -8,6 +8,8 @@ use ibid_core::evidence::DocumentName;
 const MOST_WORDS: usize = 8;
 /// How alike a name must be to one of a document.
 const ALIKE: f64 = 0.9;
+/// Fewer words are no question by themselves.
+const SHORTEST_QUESTION: usize = 3;
 /// How many documents a message may name.
 const MOST_MENTIONS: usize = 8;
 
@@ -18,7 +20,7 @@ pub struct Mentions {
     pub documents: Vec<DocumentName>,
     /// Names that no document has.
     pub unknown: Vec<String>,
-    /// The message without the signs of mentions.
+    /// The message without the signs of mentions; what is asked, where it begins with the one document that it is asked of.
     pub text: String,
 }
 
@@ -31,6 +33,7 @@ pub fn has_any(message: &str) -> bool {
 pub fn find(message: &str, documents: &[DocumentName]) -> Mentions {
     let mut mentions = Mentions::default();
     let mut from = 0;
+    let mut address = None;
     for start in starts(message).into_iter().take(MOST_MENTIONS) {
         if start < from {
             continue;
@@ -45,6 +48,9 @@ pub fn find(message: &str, documents: &[DocumentName]) -> Mentions {
                 if !mentions.documents.contains(document) {
                     mentions.documents.push(document.clone());
                 }
+                if start == 0 {
+                    address = Some(range.end);
+                }
                 (typed(message, &range), range.end)
             }
             None => {
@@ -58,6 +64,14 @@ pub fn find(message: &str, documents: &[DocumentName]) -> Mentions {
         from = end;
     }
     mentions.text.push_str(&message[from..]);
+    // What is asked of the one document that a message begins with is asked without its name: "@rules.pdf how long?".
+    let asked = address.map(|end| message[end..].trim_start_matches([' ', ',', ':']));
+    let is_question = |asked: &&str| asked.split_whitespace().count() >= SHORTEST_QUESTION;
+    if let ([_], [], Some(asked)) =
+        (mentions.documents.as_slice(), mentions.unknown.as_slice(), asked.filter(is_question))
+    {
+        mentions.text = asked.to_owned();
+    }
     mentions
 }
 
@@ -228,6 +242,7 @@ mod tests {
             "compare chapter-84 and chapter-85.pdf",
         );
         check("in @travl_policy, is it allowed", &["Travel policy"], "in travl_policy, is it allowed");
+        check("@Chapter 85, what does note 2 say?", &["Chapter 85"], "what does note 2 say?");
         check("@import-guide!", &["Importing into the United States"], "import-guide!");
         check("@chapter 86 rates", &[], "chapter 86 rates");
         check("write to me@home.example", &[], "write to me@home.example");

@@ -177,6 +177,7 @@ impl Store {
             dataset.update_config([(EMBEDDER, embedder.as_str())]).await?;
             self.chunks.saw(Arc::new(dataset)).await;
         }
+        self.chunks.complete(|dataset| rows::missing_columns(dataset, self.dimensions)).await?;
         let language = format!("{LANGUAGE}{language}");
         if !dataset.config().contains_key(&language) && language != LANGUAGE {
             self.chunks.configure(&language, "").await?;

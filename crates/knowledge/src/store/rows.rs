@@ -9,6 +9,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use ibid_core::evidence::{BoundingBox, DocumentId, Passage};
+use lance::dataset::Dataset;
 use sha2::{Digest, Sha256};
 
 use super::filter::EVERYBODY;
@@ -21,10 +22,29 @@ use crate::terms;
 const MOST_TEXT: usize = 1 << 30;
 
 /// The columns that a passage is made of.
-pub(crate) const PASSAGE: [&str; 13] = [
+const PASSAGE: [&str; 13] = [
     "document", "version", "corpus", "title", "source", "kind", "language", "page", "chunk", "path", "text",
     "places", "digest",
 ];
+
+/// The table of a document that a chunk has rows of, and what is known of them. Stores of before 0.2 have no such columns
+/// until something is loaded.
+const TABLE: &str = "table_number";
+const TABLE_ROWS: &str = "table_rows";
+
+/// The columns of a version of the chunks that a passage is made of.
+pub(crate) fn passage_columns(dataset: &Dataset) -> Vec<&'static str> {
+    let rows = Some(TABLE_ROWS).filter(|rows| dataset.schema().field(rows).is_some());
+    PASSAGE.into_iter().chain(rows).collect()
+}
+
+/// The columns of tables, if a version of the chunks has none.
+pub(crate) fn missing_columns(dataset: &Dataset, dimensions: usize) -> Option<SchemaRef> {
+    let all = chunk_schema(dimensions);
+    let missing = [TABLE, TABLE_ROWS].into_iter().filter(|name| dataset.schema().field(name).is_none());
+    let missing: Vec<Field> = missing.filter_map(|name| all.field_with_name(name).ok().cloned()).collect();
+    (!missing.is_empty()).then(|| Arc::new(Schema::new(missing)))
+}
 
 /// The columns of `chunks` for vectors of a length.
 pub(crate) fn chunk_schema(dimensions: usize) -> SchemaRef {
@@ -51,6 +71,8 @@ pub(crate) fn chunk_schema(dimensions: usize) -> SchemaRef {
         text("digest"),
         text("terms"),
         Field::new("vector", vector, true),
+        Field::new(TABLE, DataType::UInt32, true),
+        Field::new(TABLE_ROWS, DataType::Utf8, true),
     ]))
 }
 
@@ -141,6 +163,10 @@ pub(crate) fn chunk_rows(
         texts(&|chunk| digest(&chunk.whole())),
         texts(&|chunk| terms::of_passage(&chunk.whole(), &document.language, &chunk.codes)),
         Arc::new(vectors),
+        Arc::new(UInt32Array::from_iter(chunks.iter().map(|chunk| Some(chunk.table.as_ref()?.table)))),
+        Arc::new(StringArray::from_iter(
+            chunks.iter().map(|chunk| serde_json::to_string(chunk.table.as_ref()?).ok()),
+        )),
     ];
     RecordBatch::try_new(chunk_schema(dimensions), columns)
         .map_err(|error| Error::Damaged(format!("the chunks do not fit: {error}")))
@@ -222,6 +248,7 @@ pub(crate) fn hits(batch: &RecordBatch, score: Option<&str>) -> Result<Vec<Hit>,
     let (document, version, corpus, title) = (document?, version?, corpus?, title?);
     let (source, kind, language, path) = (source?, kind?, language?, path?);
     let (text, places, digest) = (text?, places?, digest?);
+    let tables: Option<&StringArray> = column(batch, TABLE_ROWS).ok();
     let page: &UInt32Array = column(batch, "page")?;
     let chunk: &UInt32Array = column(batch, "chunk")?;
     let scores: Option<&Float32Array> = score.map(|score| column(batch, score)).transpose()?;
@@ -231,6 +258,8 @@ pub(crate) fn hits(batch: &RecordBatch, score: Option<&str>) -> Result<Vec<Hit>,
             |error: &dyn std::fmt::Display| Error::Damaged(format!("a row cannot be read: {error}"));
         let places: Vec<([f32; 4], u32)> =
             serde_json::from_str(places.value(row)).map_err(|error| damaged(&error))?;
+        let table = tables.filter(|tables| tables.is_valid(row)).map(|tables| tables.value(row));
+        let table = table.map(serde_json::from_str).transpose().map_err(|error| damaged(&error))?;
         hits.push(Hit {
             passage: Passage {
                 document: DocumentId(document.value(row).to_owned()),
@@ -245,6 +274,7 @@ pub(crate) fn hits(batch: &RecordBatch, score: Option<&str>) -> Result<Vec<Hit>,
                 path: serde_json::from_str(path.value(row)).map_err(|error| damaged(&error))?,
                 text: text.value(row).to_owned(),
                 places: places.into_iter().map(|(sides, at)| BoundingBox { sides, at }).collect(),
+                tables: table.into_iter().collect(),
                 score: scores.map_or(0.0, |scores| scores.value(row)),
             },
             digest: digest.value(row).to_owned(),

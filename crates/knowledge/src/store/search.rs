@@ -9,7 +9,7 @@ use lance_index::scalar::FullTextSearchQuery;
 use lance_index::scalar::inverted::query::MatchQuery;
 use lance_linalg::distance::DistanceType;
 
-use super::rows::{self, Hit, PASSAGE};
+use super::rows::{self, Hit, passage_columns};
 use super::{Store, filter};
 use crate::Error;
 
@@ -35,7 +35,7 @@ impl Store {
         scan.full_text_search(FullTextSearchQuery::new_query(query.into()).limit(limit))?
             .prefilter(true)
             .filter(filter)?
-            .project(&with("_score"))?
+            .project(&with(dataset, "_score"))?
             .limit(limit, None)?;
         rows::hits(&scan.try_into_batch().await?, Some("_score"))
     }
@@ -58,7 +58,7 @@ impl Store {
             .refine(REFINE)
             .prefilter(true)
             .filter(filter)?
-            .project(&with("_distance"))?;
+            .project(&with(dataset, "_distance"))?;
         let mut hits = rows::hits(&scan.try_into_batch().await?, Some("_distance"))?;
         for hit in &mut hits {
             hit.passage.score = 1.0 - hit.passage.score;
@@ -86,7 +86,7 @@ impl Store {
         page: u32,
     ) -> Result<Vec<Passage>, Error> {
         let mut scan = dataset.scan();
-        scan.filter(&format!("{filter} AND page = {page}"))?.project(&PASSAGE)?;
+        scan.filter(&format!("{filter} AND page = {page}"))?.project(&passage_columns(dataset))?;
         let hits = rows::hits(&scan.try_into_batch().await?, None)?;
         Ok(hits.into_iter().map(|hit| hit.passage).collect())
     }
@@ -102,11 +102,12 @@ impl Store {
         }
         let names: Vec<String> = names.iter().map(|name| filter::quoted(name)).collect();
         let mut scan = dataset.scan();
-        scan.filter(&format!("id IN ({}) AND {filter}", names.join(", ")))?.project(&PASSAGE)?;
+        scan.filter(&format!("id IN ({}) AND {filter}", names.join(", ")))?
+            .project(&passage_columns(dataset))?;
         rows::hits(&scan.try_into_batch().await?, None)
     }
 }
 
-fn with(score: &'static str) -> Vec<&'static str> {
-    PASSAGE.into_iter().chain([score]).collect()
+fn with(dataset: &Dataset, score: &'static str) -> Vec<&'static str> {
+    passage_columns(dataset).into_iter().chain([score]).collect()
 }

@@ -9,7 +9,9 @@ use arrow_schema::{ArrowError, SchemaRef};
 use lance::dataset::builder::DatasetBuilder;
 use lance::dataset::transaction::{Operation, TransactionBuilder, UpdateMode};
 use lance::dataset::write::merge_insert::inserted_rows::{FilterType, KeyExistenceFilter};
-use lance::dataset::{CommitBuilder, Dataset, DeleteBuilder, InsertBuilder, WriteMode, WriteParams};
+use lance::dataset::{
+    CommitBuilder, Dataset, DeleteBuilder, InsertBuilder, NewColumnTransform, WriteMode, WriteParams,
+};
 use sha2::{Digest, Sha256};
 use tokio::sync::RwLock;
 
@@ -143,6 +145,28 @@ impl Table {
                 }
                 Err(error) => return Err(error.into()),
                 Ok(_) => break,
+            }
+        }
+        self.saw(Arc::new(dataset)).await;
+        Ok(())
+    }
+
+    /// Adds the columns that a version of the table lacks, empty.
+    pub(crate) async fn complete(
+        &self,
+        missing: impl Fn(&Dataset) -> Option<SchemaRef>,
+    ) -> Result<(), Error> {
+        let Some(dataset) = self.latest().await? else { return Ok(()) };
+        let mut dataset = dataset.as_ref().clone();
+        for attempt in 0.. {
+            let Some(columns) = missing(&dataset) else { break };
+            match dataset.add_columns(NewColumnTransform::AllNulls(columns), None, None).await {
+                Err(error) if is_conflict(&error) && attempt < MOST_ATTEMPTS => {
+                    wait(attempt).await;
+                    dataset.checkout_latest().await?;
+                }
+                Err(error) => return Err(error.into()),
+                Ok(()) => break,
             }
         }
         self.saw(Arc::new(dataset)).await;

@@ -8,3 +8,4 @@ mod remote;
 mod replacing;
 mod scopes;
 mod stage;
+mod tables;

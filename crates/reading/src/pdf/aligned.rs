@@ -159,10 +159,12 @@ fn gutters(lines: &[Pieces]) -> Vec<f32> {
 /// A line as a row. A piece over several columns fills the first and is merged with the rest.
 fn row(line: &Pieces, gutters: &[f32]) -> Row {
     let mut cells: Vec<Option<String>> = vec![Some(String::new()); gutters.len() + 1];
+    let mut places: Vec<Option<Rect>> = vec![None; gutters.len() + 1];
     for piece in &line.pieces {
         let inset = 0.1 * piece.size;
         let first = gutters.partition_point(|gutter| *gutter < piece.place.left + inset);
         let last = gutters.partition_point(|gutter| *gutter < piece.place.right - inset).max(first);
+        places[first] = Some(places[first].map_or(piece.place, |place| place.with(piece.place)));
         let taken = cells[first..=last].iter().all(|cell| cell.as_deref() == Some(""));
         if !taken {
             super::entries::join(cells[first].get_or_insert_default(), &piece.text);
@@ -171,5 +173,5 @@ fn row(line: &Pieces, gutters: &[f32]) -> Row {
         cells[first] = Some(piece.text.clone());
         cells[first + 1..=last].fill(None);
     }
-    Row { cells, place: Some(line.place), ..Row::default() }
+    Row { cells, places, place: Some(line.place), ..Row::default() }
 }

@@ -6,7 +6,7 @@
 
 use super::glyphs::Glyph;
 use super::lines::{TextLine, lines};
-use crate::page::Row;
+use crate::page::{Rect, Row};
 
 /// An indent differs by more than this share of the font's size.
 const INDENT: f32 = 0.45;
@@ -29,8 +29,14 @@ pub(crate) fn entries(columns: &[Column], glyphs: &[Glyph]) -> Vec<Row> {
     if starts.is_empty() {
         return Vec::new();
     }
-    let mut rows: Vec<Row> =
-        starts.iter().map(|_| Row { cells: vec![None; columns.len()], ..Row::default() }).collect();
+    let mut rows: Vec<Row> = starts
+        .iter()
+        .map(|_| Row {
+            cells: vec![None; columns.len()],
+            places: vec![None; columns.len()],
+            ..Row::default()
+        })
+        .collect();
     for (column, lines) in in_columns.iter().enumerate() {
         let mut last: Option<usize> = None;
         for line in lines {
@@ -112,7 +118,9 @@ fn unclosed(text: &str) -> bool {
 fn add(row: &mut Row, column: usize, line: &TextLine) {
     let cell = row.cells[column].get_or_insert_default();
     join(cell, &line.text);
-    row.place = Some(row.place.map_or(line.place, |place| place.with(line.place)));
+    let around = |place: Option<Rect>| Some(place.map_or(line.place, |place| place.with(line.place)));
+    row.places[column] = around(row.places[column]);
+    row.place = around(row.place);
 }
 
 /// Continues a text on its next line.

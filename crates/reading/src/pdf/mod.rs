@@ -190,7 +190,9 @@ fn places(block: &mut Block) -> Vec<&mut Option<Rect>> {
         Block::Heading { lines, .. } | Block::Text { lines } => {
             lines.iter_mut().map(|line| &mut line.place).collect()
         }
-        Block::Table(table) => table.rows.iter_mut().map(|row| &mut row.place).collect(),
+        Block::Table(table) => {
+            table.rows.iter_mut().flat_map(|row| row.places.iter_mut().chain([&mut row.place])).collect()
+        }
     }
 }
 

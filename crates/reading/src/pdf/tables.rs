@@ -184,9 +184,10 @@ fn table(found: &Found, glyphs: &[Glyph]) -> Option<PlacedTable> {
             heads.get_or_insert(rows.len());
             rows.extend(entries(&columns, &in_band));
         } else {
-            let texts: Vec<Option<String>> =
-                cells.iter().map(|cell| cell.map(|cell| text_in(&inside, cell))).collect();
-            rows.push(Row { cells: texts, place: Some(band), ..Row::default() });
+            let texts = cells.iter().map(|cell| cell.map(|cell| text_in(&inside, cell)));
+            let (cells, places) =
+                texts.map(|cell| cell.map_or((None, None), |(text, place)| (Some(text), place))).unzip();
+            rows.push(Row { cells, places, place: Some(band), ..Row::default() });
         }
     }
     let filled = |row: &Row| row.cells.iter().flatten().any(|cell| !cell.is_empty());
@@ -263,10 +264,12 @@ fn names(grid: &Grid, first: usize, heads: &[Row]) -> Vec<String> {
     names
 }
 
-fn text_in(glyphs: &[Glyph], cell: Rect) -> String {
+/// What a cell says, and where that stands.
+fn text_in(glyphs: &[Glyph], cell: Rect) -> (String, Option<Rect>) {
     let mut text = String::new();
-    for line in lines(&inside(glyphs, cell)) {
+    let lines = lines(&inside(glyphs, cell));
+    for line in &lines {
         join(&mut text, &line.text);
     }
-    text
+    (text, Rect::around(lines.iter().map(|line| line.place)))
 }

@@ -6,24 +6,27 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use super::pattern;
+#[expect(clippy::expect_used, reason = "the patterns are written here and tested")]
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("a pattern that can be read")
+}
 
 /// A value in a text.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Value {
+pub struct Value {
     /// What it is worth.
-    pub(super) worth: Worth,
+    pub worth: Worth,
     /// As it is written.
-    pub(super) written: String,
+    pub written: String,
     /// Whether it is money.
-    money: bool,
+    pub money: bool,
     /// Where it stands, in bytes.
-    pub(super) stands: Range<usize>,
+    pub stands: Range<usize>,
 }
 
 /// What a value is worth. A text may be read in more than one way, as 1.234 can.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Worth {
+pub enum Worth {
     /// A code such as 8539.52.00, as its digits in groups.
     Code(Vec<String>),
     /// A share of a hundred.
@@ -36,7 +39,7 @@ pub(super) enum Worth {
 
 /// A day, or a month if the day is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Date {
+pub struct Date {
     year: u32,
     month: u32,
     day: Option<u32>,
@@ -44,7 +47,7 @@ pub(super) struct Date {
 
 /// A number without what its notation adds: 2.50 is 25 · 10⁻¹.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Decimal {
+pub struct Decimal {
     digits: i128,
     places: u32,
 }
@@ -58,6 +61,52 @@ impl Decimal {
         Some(Self { digits: number, places: u32::try_from(part.len()).ok()? }.plain())
     }
 
+    /// The sum of two numbers, unless it is too large.
+    pub fn plus(self, other: Self) -> Option<Self> {
+        let places = self.places.max(other.places);
+        let digits = self.scaled(places)?.checked_add(other.scaled(places)?)?;
+        Some(Self { digits, places }.plain())
+    }
+
+    /// How far two numbers are apart, unless that is too large.
+    pub fn apart(self, other: Self) -> Option<Self> {
+        let places = self.places.max(other.places);
+        let digits = self.scaled(places)?.checked_sub(other.scaled(places)?)?.checked_abs()?;
+        Some(Self { digits, places }.plain())
+    }
+
+    /// The product of two numbers, unless it is too large.
+    pub fn times(self, other: Self) -> Option<Self> {
+        let digits = self.digits.checked_mul(other.digits)?;
+        Some(Self { digits, places: self.places.checked_add(other.places)? }.plain())
+    }
+
+    /// This number divided by another one, to so many places, halves up.
+    pub fn over(self, other: Self, places: u32) -> Option<Self> {
+        if other.digits == 0 {
+            return None;
+        }
+        let shift = 10_i128.checked_pow(places.checked_add(other.places)?)?;
+        let (above, below) =
+            (self.digits.checked_mul(shift)?, other.digits.checked_mul(10_i128.checked_pow(self.places)?)?);
+        let digits = above.checked_mul(2)?.checked_add(below)?.div_euclid(below.checked_mul(2)?);
+        Some(Self { digits, places }.plain())
+    }
+
+    /// To so many places, halves up.
+    pub fn rounded(self, places: u32) -> Self {
+        self.over(Self { digits: 1, places: 0 }, places).unwrap_or(self)
+    }
+
+    /// How many decimals it has.
+    pub fn places(self) -> u32 {
+        self.places
+    }
+
+    fn scaled(self, places: u32) -> Option<i128> {
+        self.digits.checked_mul(10_i128.checked_pow(places - self.places)?)
+    }
+
     /// A hundredth of it.
     fn hundredth(self) -> Self {
         Self { digits: self.digits, places: self.places + 2 }.plain()
@@ -69,6 +118,55 @@ impl Decimal {
             self.places -= 1;
         }
         self
+    }
+}
+
+impl From<i128> for Decimal {
+    fn from(whole: i128) -> Self {
+        Self { digits: whole, places: 0 }
+    }
+}
+
+impl std::fmt::Display for Decimal {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let places = self.places as usize;
+        let digits = format!("{:0>width$}", self.digits.unsigned_abs(), width = places + 1);
+        let (whole, part) = digits.split_at(digits.len() - places);
+        let sign = if self.digits < 0 { "-" } else { "" };
+        let point = if part.is_empty() { "" } else { "." };
+        formatter.pad(&format!("{sign}{whole}{point}{part}"))
+    }
+}
+
+/// Whether a word is a year.
+pub fn is_year(word: &str) -> bool {
+    word.len() == 4
+        && (word.starts_with("19") || word.starts_with("20"))
+        && word.chars().all(|digit| digit.is_ascii_digit())
+}
+
+impl Value {
+    /// Whether it is a year.
+    pub fn is_year(&self) -> bool {
+        !self.money && matches!(self.worth, Worth::Number(_)) && is_year(self.written.trim())
+    }
+
+    /// The same as a share of a hundred, if it is a bare number.
+    pub fn as_share(self) -> Option<Self> {
+        match self.worth {
+            Worth::Number(readings) => Some(Self { worth: Worth::Percent(readings), ..self }),
+            _ => None,
+        }
+    }
+}
+
+impl Worth {
+    /// The numbers that it may be, if it is a number or a share.
+    pub fn readings(&self) -> &[Decimal] {
+        match self {
+            Self::Percent(readings) | Self::Number(readings) => readings,
+            Self::Code(_) | Self::Date(_) => &[],
+        }
     }
 }
 
@@ -127,14 +225,14 @@ static PAGE: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// The values that an answer claims. Numbers that only count lines, and those of pages, are none.
-pub(super) fn claimed(text: &str) -> Vec<Value> {
+pub fn claimed(text: &str) -> Vec<Value> {
     let counts = COUNTS_LINES.find_iter(text).chain(PAGE.find_iter(text));
     let taken = counts.map(|found| found.range()).collect();
     values_beside(text, taken)
 }
 
 /// The values in a text, in their order.
-pub(super) fn values(text: &str) -> Vec<Value> {
+pub fn values(text: &str) -> Vec<Value> {
     values_beside(text, Vec::new())
 }
 
@@ -256,7 +354,7 @@ fn readings(number: &str) -> Vec<Decimal> {
 }
 
 /// Whether a source supports a value in an answer.
-pub(super) fn agree(answer: &Value, source: &Value) -> bool {
+pub fn agree(answer: &Value, source: &Value) -> bool {
     let any = |ours: &[Decimal], theirs: &[Decimal]| ours.iter().any(|our| theirs.contains(our));
     let hundredths = |of: &[Decimal]| of.iter().map(|one| one.hundredth()).collect::<Vec<_>>();
     match (&answer.worth, &source.worth) {
@@ -342,6 +440,17 @@ mod tests {
         check("HTS8539.50.00", "8539.52.00", false);
         check("25 dollars", "25%", false);
         check("$6", "July 6, 2018", false);
+    }
+
+    #[test]
+    fn numbers_are_reckoned_with_exactly() {
+        let number = |text: &str| readings(text)[0];
+        assert_eq!(number("0.1").plus(number("0.2")), Some(number("0.3")));
+        assert_eq!(number("12.5").apart(number("13.10")), Some(number("0.6")));
+        assert_eq!(number("1.5").times(number("0.25")).unwrap().to_string(), "0.375");
+        assert_eq!(number("2").over(number("3"), 2).unwrap().to_string(), "0.67");
+        assert_eq!(number("1").over(number("0"), 2), None);
+        assert_eq!(number("2.345").rounded(1).to_string(), "2.3");
     }
 
     #[test]

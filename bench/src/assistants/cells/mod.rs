@@ -1,0 +1,193 @@
+//! How well the guard tells values of the right cell from those of another: 2,000 statements from the tariff schedule, the
+//! tables of ICDAR 2013, tables in Spanish law and prose with numbers, in five ways and two languages, half of them false.
+
+mod statements;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use ibid_assistants::guard::check;
+use ibid_assistants::{Language, Origin, ParsedAnswer, Source};
+use ibid_core::answer::Warning;
+use ibid_core::evidence::{Index, Passage};
+use ibid_core::model::Embedder;
+use ibid_core::value::{Value, agree, claimed, values};
+use ibid_knowledge::{Ingestion, Search, Store};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use serde_json::json;
+
+use crate::knowledge::{Potion, reader, schedule, scope};
+use statements::{Falsehood, Statement, statements};
+
+const SEED: u64 = 20_261_117;
+const CHAPTERS: [u32; 4] = [84, 85, 90, 94];
+
+/// Measures, and prints a table.
+pub(crate) fn measure(data: &Path) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(run(data))
+}
+
+async fn run(data: &Path) -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let embedder = Potion::load()?;
+    let place = folder.path().to_string_lossy().into_owned();
+    let store = Arc::new(Store::open(&place, HashMap::new(), embedder.name(), embedder.dimensions()).await?);
+    let ingestion = Ingestion::new(store.clone(), embedder.clone(), reader()?);
+    let search = Search::new(store.clone(), embedder);
+    let sets = match kept() {
+        Some(sets) => sets,
+        None => {
+            let sets = loaded(data, &ingestion, &search).await?;
+            if let Some(file) = std::env::var_os(KEPT) {
+                std::fs::write(file, serde_json::to_vec(&sets)?)?;
+            }
+            sets
+        }
+    };
+    let mut random = StdRng::seed_from_u64(SEED);
+    let statements = statements(&sets, &mut random)?;
+    let mut counts: BTreeMap<(String, Falsehood), Counted> = BTreeMap::new();
+    let mut took = Duration::ZERO;
+    for statement in &statements {
+        let began = Instant::now();
+        let found = warnings(&search, statement).await?;
+        took += began.elapsed();
+        let counted = counts.entry((statement.of.clone(), statement.falsehood)).or_default();
+        let is_right = found.iter().any(|warning| statement.falsehood.is(warning.kind));
+        counted.all += 1;
+        counted.flagged += usize::from(!found.is_empty());
+        counted.rightly += usize::from(is_right);
+        counted.before += usize::from(is_unborne(statement));
+        if (statement.falsehood == Falsehood::None) != found.is_empty() || !is_right && !found.is_empty() {
+            let told: Vec<_> = found.iter().map(|warning| (warning.kind, &warning.text)).collect();
+            eprintln!("{} ({}): {} {told:?}", statement.falsehood.name(), statement.of, statement.text);
+        }
+    }
+    println!(
+        "| set | statements | how many | flagged | for the right reason | flagged by the check of values alone |"
+    );
+    println!("|---|---|---:|---:|---:|---:|");
+    let mut whole: BTreeMap<Falsehood, Counted> = BTreeMap::new();
+    for ((of, falsehood), counted) in &counts {
+        counted.print(of, *falsehood);
+        whole.entry(*falsehood).or_default().add(counted);
+    }
+    for falsehood in Falsehood::ALL {
+        if let Some(counted) = whole.get(&falsehood) {
+            counted.print("all", falsehood);
+        }
+    }
+    println!("\n{:.1} ms for each statement", took.as_secs_f64() * 1000.0 / statements.len() as f64);
+    Ok(())
+}
+
+/// The file that keeps what was read, for whoever works on the check alone.
+const KEPT: &str = "IBID_PASSAGES";
+
+/// The passages of each document, by set.
+type Sets = BTreeMap<String, Vec<Vec<Passage>>>;
+
+fn kept() -> Option<Sets> {
+    serde_json::from_slice(&std::fs::read(std::env::var_os(KEPT)?).ok()?).ok()
+}
+
+async fn loaded(data: &Path, ingestion: &Ingestion, search: &Search) -> anyhow::Result<Sets> {
+    let mut sets = Sets::new();
+    for (set, file) in files(data)? {
+        let bytes = std::fs::read(&file).with_context(|| file.display().to_string())?;
+        let job = schedule(file.to_string_lossy().into_owned(), ingestion.keep(&bytes).await?)?;
+        let document = job.document();
+        let summary = ingestion.load(job).await?;
+        let mut passages = Vec::new();
+        for page in 1..=summary.pages {
+            passages.extend(search.page(&scope(), &document, page).await?);
+        }
+        sets.entry(set.to_owned()).or_default().push(passages);
+    }
+    Ok(sets)
+}
+
+#[derive(Default)]
+struct Counted {
+    all: usize,
+    flagged: usize,
+    rightly: usize,
+    before: usize,
+}
+
+impl Counted {
+    fn add(&mut self, other: &Self) {
+        self.all += other.all;
+        self.flagged += other.flagged;
+        self.rightly += other.rightly;
+        self.before += other.before;
+    }
+
+    fn print(&self, of: &str, falsehood: Falsehood) {
+        let share = |count: usize| 100.0 * count as f64 / self.all.max(1) as f64;
+        println!(
+            "| {of} | {} | {} | {:.1} % | {:.1} % | {:.1} % |",
+            falsehood.name(),
+            self.all,
+            share(self.flagged),
+            share(self.rightly),
+            share(self.before)
+        );
+    }
+}
+
+/// The documents, by set.
+fn files(data: &Path) -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
+    let mut files = Vec::new();
+    for chapter in CHAPTERS {
+        files.push((
+            "tariff schedule",
+            data.join(format!("trade_compliance/hts/pdf/chapter/Chapter_{chapter}.pdf")),
+        ));
+    }
+    let icdar =
+        data.join("pdf_robustness/tabula_icdar2013/src/test/resources/technology/tabula/icdar2013-dataset");
+    let mut of = |set: &'static str, folder: PathBuf, ending: &str| -> anyhow::Result<()> {
+        let mut found: Vec<PathBuf> = std::fs::read_dir(&folder)
+            .with_context(|| folder.display().to_string())?
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.extension().is_some_and(|extension| extension == ending))
+            .collect();
+        found.sort();
+        files.extend(found.into_iter().map(|file| (set, file)));
+        Ok(())
+    };
+    of("ICDAR tables", icdar.join("competition-dataset-eu"), "pdf")?;
+    of("ICDAR tables", icdar.join("competition-dataset-us"), "pdf")?;
+    of("Spanish law", data.join("spanish_regulation/es_boe"), "md")?;
+    Ok(files)
+}
+
+async fn warnings(search: &Search, statement: &Statement) -> anyhow::Result<Vec<Warning>> {
+    let sources: Vec<Source> = (1..)
+        .zip(&statement.passages)
+        .map(|(number, passage)| Source { number, origin: Origin::Passage(Box::new(passage.clone())) })
+        .collect();
+    let marks: Vec<String> = sources.iter().map(|source| format!("[{}]", source.number)).collect();
+    let answer = format!("{} {}", statement.text, marks.concat());
+    let written = ParsedAnswer {
+        claims: answer.clone(),
+        answer,
+        cited: Vec::new(),
+        fields: json!({}),
+        unanswered: false,
+    };
+    let checked = check(search, &scope(), &sources, &written, "", Language::english()).await?;
+    Ok(checked.warnings)
+}
+
+/// Whether a value of a statement is in none of its passages: what the guard knew before it knew cells.
+fn is_unborne(statement: &Statement) -> bool {
+    let own: Vec<Value> = statement.passages.iter().flat_map(|passage| values(&passage.text)).collect();
+    claimed(&statement.text).iter().any(|value| !own.iter().any(|other| agree(value, other)))
+}
