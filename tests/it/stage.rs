@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use ibid_assistants::tools::{ToolContext, ToolEntry, ToolSettings};
-use ibid_assistants::{Assistant, Ports, SHIPPED, assistant_graph};
+use ibid_assistants::{Assistant, Ports, SHIPPED, assistant_graph, named_columns};
 use ibid_core::evidence::Index;
 use ibid_core::model::ChatModel;
 use ibid_core::tool::Tool;
@@ -46,6 +46,7 @@ impl Stage {
             Some(shipped) => shipped.read().unwrap(),
             None => Assistant::load(&examples.join(name), &[]).unwrap(),
         };
+        let index = named_columns(index, &assistant.definition.columns);
         let tools = assistant
             .definition
             .tools

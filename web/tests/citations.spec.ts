@@ -51,7 +51,7 @@ test("a value of another column is told, with both cells on the page", async ({ 
   await ask(page, "What is the mistaken general rate for 8539.52.00?");
   await answered(page);
   const warnings = page.getByRole("region", { name: "Warnings" });
-  await expect(warnings).toContainText("20% is the Column 2 Rates of Duty of 8539.52.00");
+  await expect(warnings).toContainText("20% is the Column 2 rate of duty of 8539.52.00");
   await warnings.getByRole("button", { name: "Show in the table" }).click();
   await expect(page.locator(".pdf-page[data-page]")).toBeVisible();
   await expect(page.locator(".reader-cells")).toContainText("The right value");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ibid_assistants::definition::{Definition, Models};
 use ibid_assistants::tools::{ToolContext, ToolEntry, connect};
 use ibid_assistants::{
-    AnswerFormat, Assistant, FILE, InvalidAssistant, Ports, SHIPPED, TEXT, assistant_graph,
+    AnswerFormat, Assistant, FILE, InvalidAssistant, Ports, SHIPPED, TEXT, assistant_graph, named_columns,
 };
 use ibid_core::evidence::Index;
 use ibid_core::model::ChatModel;
@@ -240,8 +240,9 @@ async fn ports(parts: &AssistantParts, definition: &Definition) -> Result<Ports,
         Some(name) => Arc::new(parts.models.chat(name)?),
         None => answer.clone(),
     };
-    let (index, retrieval, settings) = (&parts.index, &definition.retrieval, &parts.settings.tools);
-    let context = ToolContext { index, retrieval, settings };
+    let index = named_columns(parts.index.clone(), &definition.columns);
+    let (retrieval, settings) = (&definition.retrieval, &parts.settings.tools);
+    let context = ToolContext { index: &index, retrieval, settings };
     let mut tools = Vec::new();
     for name in &definition.tools {
         if let Some(own) = parts.tools.iter().find(|tool| tool.spec().name == *name) {
@@ -255,7 +256,7 @@ async fn ports(parts: &AssistantParts, definition: &Definition) -> Result<Ports,
     for server in &definition.mcp {
         tools.extend(connect(server).await.map_err(Error::Missing)?);
     }
-    Ok(Ports { answer, small, index: parts.index.clone(), tools })
+    Ok(Ports { answer, small, index, tools })
 }
 
 /// The definition of a graph that a program brings.

@@ -52,6 +52,8 @@ pub struct Definition {
     pub mcp: Vec<McpServer>,
     /// Which words in a file name tell its type, such as "chapter hts = hts_schedule"; the first row that fits.
     pub types: Vec<String>,
+    /// Names for columns of tables, by the names that the tables have: "Rates of Duty 1 General" = "Column 1 general rate".
+    pub columns: BTreeMap<String, String>,
     /// How its documents are cut into chunks; as `ingest` says where it is not set.
     pub chunks: Chunks,
     /// Documents that are fetched from elsewhere.
@@ -365,6 +367,7 @@ impl Default for Definition {
             planning: Planning::default(),
             mcp: Vec::new(),
             types: Vec::new(),
+            columns: BTreeMap::new(),
             chunks: Chunks::default(),
             documents: Vec::new(),
         }

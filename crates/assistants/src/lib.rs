@@ -5,6 +5,7 @@
 //! looked up in the page that it names.
 
 mod answer;
+mod columns;
 pub mod definition;
 mod folder;
 mod format;
@@ -22,6 +23,7 @@ mod steps;
 pub mod tools;
 mod turn;
 
+pub use columns::named_columns;
 pub use definition::Definition;
 pub use folder::{Assistant, FILE, InvalidAssistant, PROMPTS_FOLDER};
 pub use format::{AnswerFormat, CitationDraft, Draft, FORMATS_FOLDER, ParsedAnswer, TEXT};

@@ -13,7 +13,7 @@ const MATCHES: Record<QuoteMatch, { tone: string; sign: string }> = {
   exact: { tone: "good", sign: "✓" },
   fuzzy: { tone: "fair", sign: "≈" },
   not_found: { tone: "bad", sign: "✗" },
-  unquoted: { tone: "", sign: "·" },
+  unquoted: { tone: "", sign: "" },
 };
 
 /** Whether a quote was found on the page, and by whom. */
@@ -144,7 +144,8 @@ export function Citations({ metadata, name }: { metadata: Partial<AnswerMetadata
                   <span className="clip soft">
                     {citation.page != null && `${words.page(citation.page)} · `}
                     <span className={`found ${tone}`}>
-                      <span aria-hidden="true">{sign}</span> {matched(words, citation)}
+                      {sign && <span aria-hidden="true">{sign} </span>}
+                      {matched(words, citation)}
                     </span>
                   </span>
                 </span>

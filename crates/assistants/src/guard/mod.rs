@@ -153,7 +153,9 @@ pub async fn check(
     let asked = values(said);
     let is_borne = |value: &Value| borne.iter().chain(&asked).any(|own| agree(value, own));
     let reckoned = reckon(&written.claims, &is_borne, &names_in(&shown), texts);
-    warnings.extend(misplaced(&written.claims, &shown, said, &reckoned.right, language));
+    // The row that a sentence speaks of may stand in a source that it does not cite.
+    let all: Vec<&Source> = sources.iter().collect();
+    warnings.extend(misplaced(&written.claims, &all, said, &reckoned.right, language));
     borne.extend(reckoned.right);
     warnings.extend(reckoned.warnings);
     warnings.extend(unborne_values(&written.claims, &borne, said, language));

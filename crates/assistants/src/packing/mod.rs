@@ -19,6 +19,8 @@ const ROW_FLOOR: f64 = 0.5;
 const SENTENCE_FLOOR: f64 = 0.25;
 /// How much it counts that a search has put a source first.
 const RANK: f64 = 0.5;
+/// A line of more words is no title.
+const LONGEST_TITLE: usize = 6;
 /// How far around a sentence that fits others come along, if there is room.
 const AROUND: usize = 2;
 
@@ -50,6 +52,8 @@ struct Piece {
     /// What else it is about: the headings over it.
     under: String,
     is_row: bool,
+    /// The line that stands as a title over it, by its place.
+    title: Option<usize>,
 }
 
 /// The rows and sentences of a source, in their order. The names of columns stand in every row.
@@ -61,13 +65,19 @@ fn pieces_of(source: &Source) -> Vec<Piece> {
     };
     let mut records = records::of(source).into_iter().peekable();
     let (mut all, mut prose, mut begins) = (Vec::new(), String::new(), 0);
-    let sentences = |prose: &mut String, all: &mut Vec<Piece>| {
+    let mut title = None;
+    let mut sentences = |prose: &mut String, all: &mut Vec<Piece>| {
         let taken = std::mem::take(prose);
-        all.extend(pieces(&taken).map(|span| Piece {
-            text: taken[span].to_owned(),
-            under: headings.clone(),
-            is_row: false,
-        }));
+        for span in pieces(&taken) {
+            let text = taken[span].to_owned();
+            if is_title(&text) {
+                title = Some(all.len());
+            }
+            let over =
+                title.map_or("", |title: usize| all.get(title).map_or("", |title| title.text.as_str()));
+            let under = format!("{headings}\n{over}");
+            all.push(Piece { text, under, is_row: false, title: title.filter(|title| *title != all.len()) });
+        }
     };
     for line in text.split_inclusive('\n') {
         let at = begins;
@@ -78,11 +88,24 @@ fn pieces_of(source: &Source) -> Vec<Piece> {
         }
         sentences(&mut prose, &mut all);
         if let Some(record) = records.next_if(|record| record.span.start == at) {
-            all.push(Piece { text: record.shown(said), under: record.path.join("\n"), is_row: true });
+            all.push(Piece {
+                text: record.shown(said),
+                under: record.path.join("\n"),
+                is_row: true,
+                title: None,
+            });
         }
     }
     sentences(&mut prose, &mut all);
     all
+}
+
+/// Whether a line stands as a title over what follows: a few words that are no sentence.
+fn is_title(line: &str) -> bool {
+    let line = line.trim();
+    line.split_whitespace().count() <= LONGEST_TITLE
+        && line.starts_with(char::is_uppercase)
+        && line.ends_with(|last: char| last.is_alphanumeric() || last == ')')
 }
 
 /// How well each piece of each source fits the question.
@@ -160,8 +183,12 @@ impl Packing<'_> {
             } else {
                 score >= SENTENCE_FLOOR * best_sentence
             };
-            if fits && score > 0.0 && self.take(place) && is_row {
-                rows += 1;
+            if fits && score > 0.0 && self.take(place) {
+                rows += usize::from(is_row);
+                // A paragraph is a note, or an article, by the line over it.
+                if let Some(title) = self.piece(place).title {
+                    self.take((place.0, title));
+                }
             }
         }
     }

@@ -173,10 +173,12 @@ fn readable(columns: &[&str]) -> Vec<String> {
     };
     let named = (0..columns.len()).map(|column| {
         let (heading, own) = words[column].split_at(shared(column).min(words[column].len()));
-        if heading.is_empty() || own.is_empty() {
+        let is_number = |word: &&str| word.chars().all(|letter| letter.is_ascii_digit());
+        // "Column 1 general rate" is how a person says it.
+        if heading.is_empty() || own.is_empty() || heading.last().is_some_and(is_number) {
             return columns[column].to_owned();
         }
-        let is_number = own[0].chars().all(|letter| letter.is_ascii_digit());
+        let is_number = is_number(&own[0]);
         let column = if is_number { "Column " } else { "" };
         format!("{column}{} {}", own.join(" "), heading.join(" "))
     });
@@ -200,5 +202,7 @@ mod tests {
         ];
         assert_eq!(readable(&columns), expected);
         assert_eq!(readable(&["Price in euros", "Price in euros"]), ["Price in euros"; 2]);
+        let said = ["Column 1 general rate", "Column 1 special rate", "Column 2 rate"];
+        assert_eq!(readable(&said), said);
     }
 }

@@ -341,6 +341,8 @@ mod tests {
         check(TARIFF, "", "The general rate of 8539.52.00 is 2.6%.", Some(WrongRow));
         check(TARIFF, "", "The general rate of LED lamps is 2.4%.", Some(WrongRow));
         check(TARIFF, "", "LED lamps pay 2% and parts 2.6%.", None);
+        let asked = "What is the column 2 rate for LED modules?";
+        check(TARIFF, asked, "The column 2 rate for LED modules is 20% [1].", Some(WrongRow));
         check(SALES, "", "The share of the South is 40.2%.", Some(WrongRow));
         check(SALES, "", "The share of the South is 30.4%.", None);
     }
