@@ -250,10 +250,11 @@ fn govern(table: &mut Table, governs: &mut Vec<Govern>) {
 
 /// What a row has from the one that governs it: the cells behind its description that are empty in it.
 fn inherited(row: &Row, above: &[Option<String>]) -> BTreeMap<usize, String> {
-    let is_described = |cell: &Option<String>| {
-        cell.as_ref().is_some_and(|cell| cell.chars().filter(|char| char.is_alphabetic()).count() >= 3)
-    };
-    let described = above.iter().skip(1).position(is_described).map_or(usize::MAX, |at| at + 1);
+    let described = above
+        .iter()
+        .skip(1)
+        .position(|cell| cell.as_deref().is_some_and(describes))
+        .map_or(usize::MAX, |at| at + 1);
     let given = above.iter().enumerate().skip(described.saturating_add(1));
     given
         .filter(|(column, _)| row.cell(*column).is_empty())
@@ -284,6 +285,11 @@ fn group(rows: &mut [Row]) {
     }
 }
 
+/// Whether a cell says in words what its row is about.
+fn describes(cell: &str) -> bool {
+    cell.chars().filter(|char| char.is_alphabetic()).count() >= 3
+}
+
 /// The code of a row, the suffix that completes a code above it, and its description.
 fn parts(row: &Row) -> (Option<String>, Option<String>, String) {
     let bare =
@@ -299,12 +305,7 @@ fn parts(row: &Row) -> (Option<String>, Option<String>, String) {
     let suffix = (row.cells.len() > 3 && is_code(&second) && second.len() <= 4).then_some(second);
     let longest =
         row.cells.iter().flatten().max_by_key(|cell| cell.len()).map(String::as_str).unwrap_or_default();
-    let described = row
-        .cells
-        .iter()
-        .skip(1)
-        .flatten()
-        .find(|cell| cell.chars().filter(|char| char.is_alphabetic()).count() >= 3);
+    let described = row.cells.iter().skip(1).flatten().find(|cell| describes(cell));
     (code, suffix, bare(described.map_or(longest, String::as_str)).trim_end_matches(':').to_owned())
 }
 

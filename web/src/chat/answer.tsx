@@ -83,7 +83,7 @@ function TraceButton({ run }: { run: string }) {
   );
 }
 
-function metadataOf(item: Item): Metadata {
+export function metadataOf(item: Item): Metadata {
   if (item.kind === "answer") return item.metadata;
   if (item.kind === "question" || !item.followed) return {};
   const { citations, warnings, sources } = item.followed.turn;

@@ -21,7 +21,7 @@ export function MatchChip({ citation }: { citation: Citation }) {
   const words = useWords();
   return (
     <span className={`chip ${MATCHES[citation.found].tone}`}>
-      <span aria-hidden="true">{MATCHES[citation.found].sign}</span>
+      {MATCHES[citation.found].sign && <span aria-hidden="true">{MATCHES[citation.found].sign}</span>}
       {matched(words, citation)}
     </span>
   );

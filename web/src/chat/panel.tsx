@@ -6,6 +6,7 @@ import { Boundary } from "../ui/boundary";
 import { part } from "../ui/part";
 import { IconButton, Waiting } from "../ui/parts";
 import { useWords } from "../words";
+import { metadataOf } from "./answer";
 import { MatchChip } from "./citations";
 import { useConversation } from "./context";
 import { Details } from "./details";
@@ -57,12 +58,7 @@ function Opened({ open, thread, items }: PanelProps) {
   const item = items.find((known) => known.kind !== "question" && known.id === name);
   if (kind === "trace") return <TraceView key={name} thread={thread} run={name} position={positionOf(items, name)} />;
   if (kind === "page") return <Reader key={name} document={name} page={Number(rest)} />;
-  const citations =
-    item?.kind === "answer"
-      ? item.metadata.citations
-      : item?.kind === "turn"
-        ? item.followed?.turn.citations
-        : undefined;
+  const { citations, warnings } = item ? metadataOf(item) : {};
   const citation = kind === "cite" ? citations?.[Number(rest)] : undefined;
   if (citation?.page != null) {
     return (
@@ -81,12 +77,6 @@ function Opened({ open, thread, items }: PanelProps) {
       </Reader>
     );
   }
-  const warnings =
-    item?.kind === "answer"
-      ? item.metadata.warnings
-      : item?.kind === "turn"
-        ? item.followed?.turn.warnings
-        : undefined;
   const cells = kind === "cells" ? (warnings?.[Number(rest)]?.cells ?? []) : [];
   if (cells.length > 0) return <Cells cells={cells} />;
   if (kind === "details" && item?.kind === "answer") return <Details key={item.id} item={item} />;

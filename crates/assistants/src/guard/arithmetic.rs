@@ -15,7 +15,7 @@ use crate::language::Texts;
 const FEWEST_VALUES: usize = 3;
 /// More values in one sentence are a list.
 const MOST_VALUES: usize = 12;
-/// Shares are reckoned to so many places before they are rounded as the answer has them.
+/// Shares are recomputed to so many places before they are rounded as the answer has them.
 const EXACT: u32 = 12;
 
 /// What an answer may have done with values.
@@ -61,7 +61,7 @@ static WORDS: LazyLock<Vec<(Operation, Regex)>> = LazyLock::new(|| {
 });
 
 /// What was found out about the values that an answer has made of others.
-pub(super) struct Reckoned {
+pub(super) struct Recomputed {
     /// Those that are right.
     pub(super) right: Vec<Value>,
     /// Warnings of those that are wrong.
@@ -70,13 +70,13 @@ pub(super) struct Reckoned {
 
 /// Makes the sums and shares of an answer again. `is_borne` says whether a value is in a source or was said, `is_name` whether
 /// it belongs to the name of a row or column.
-pub(super) fn reckon(
+pub(super) fn recompute(
     claims: &str,
     is_borne: &dyn Fn(&Value) -> bool,
     is_name: &dyn Fn(&str, &Value) -> bool,
     texts: &Texts,
-) -> Reckoned {
-    let mut reckoned = Reckoned { right: Vec::new(), warnings: Vec::new() };
+) -> Recomputed {
+    let mut recomputed = Recomputed { right: Vec::new(), warnings: Vec::new() };
     let claims = marks::without(claims);
     for span in pieces(&claims) {
         let sentence = &claims[span];
@@ -100,7 +100,7 @@ pub(super) fn reckon(
         let (borne, unborne): (Vec<&Value>, Vec<&Value>) = all.iter().partition(|value| is_borne(value));
         let [result] = unborne.as_slice() else {
             // What is right may stand in a source as well.
-            reckoned.right.extend(all.iter().enumerate().filter_map(|(at, result)| {
+            recomputed.right.extend(all.iter().enumerate().filter_map(|(at, result)| {
                 let others: Vec<&Value> = all
                     .iter()
                     .enumerate()
@@ -114,7 +114,7 @@ pub(super) fn reckon(
         };
         let results = made(&borne, result);
         if results.iter().any(|one| is_rounded(one, result)) {
-            reckoned.right.push((*result).clone());
+            recomputed.right.push((*result).clone());
         } else if let Some(right) = results.first() {
             let written: Vec<&str> = borne.iter().map(|value| value.written.trim()).collect();
             let places = result.worth.readings().first().map_or(2, |said| said.places().max(2));
@@ -124,10 +124,10 @@ pub(super) fn reckon(
             let values: [(&str, &dyn std::fmt::Display); 3] =
                 [("value", &value), ("operands", &written.join(", ")), ("right", &right)];
             let found = warning(WarningKind::WrongArithmetic, &texts.wrong_arithmetic, &values);
-            reckoned.warnings.push(warning_about(found, value));
+            recomputed.warnings.push(warning_about(found, value));
         }
     }
-    reckoned
+    recomputed
 }
 
 /// Whether a value is a number, rounded as it is written.
@@ -181,7 +181,7 @@ mod tests {
     fn check(answer: &str, expected: Option<bool>) {
         let known = ["12.5", "8.4", "20%", "1,500", "40", "50"];
         let is_borne = |value: &Value| known.contains(&value.written.trim());
-        let found = reckon(answer, &is_borne, &|_, _| false, Language::english().texts());
+        let found = recompute(answer, &is_borne, &|_, _| false, Language::english().texts());
         let told = match (found.right.is_empty(), found.warnings.is_empty()) {
             (false, true) => Some(true),
             (true, false) => Some(false),

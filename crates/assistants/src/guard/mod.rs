@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use crate::format::{CitationDraft, ParsedAnswer};
 use crate::language::Language;
 use crate::source::Source;
-use arithmetic::reckon;
+use arithmetic::recompute;
 use attribution::{Attribution, attribute, unrelated, with_marks};
 use cells::{misplaced, names_in};
 use claims::{borne_values, unborne_values};
@@ -152,12 +152,12 @@ pub async fn check(
     let mut borne = borne_values(&shown);
     let asked = values(said);
     let is_borne = |value: &Value| borne.iter().chain(&asked).any(|own| agree(value, own));
-    let reckoned = reckon(&written.claims, &is_borne, &names_in(&shown), texts);
+    let recomputed = recompute(&written.claims, &is_borne, &names_in(&shown), texts);
     // The row that a sentence speaks of may stand in a source that it does not cite.
     let all: Vec<&Source> = sources.iter().collect();
-    warnings.extend(misplaced(&written.claims, &all, said, &reckoned.right, language));
-    borne.extend(reckoned.right);
-    warnings.extend(reckoned.warnings);
+    warnings.extend(misplaced(&written.claims, &all, said, &recomputed.right, language));
+    borne.extend(recomputed.right);
+    warnings.extend(recomputed.warnings);
     warnings.extend(unborne_values(&written.claims, &borne, said, language));
     if cited.is_empty() && !sources.is_empty() {
         warnings.push(warning(WarningKind::NothingCited, &texts.nothing_cited, &[]));

@@ -156,7 +156,9 @@ impl Table {
         &self,
         missing: impl Fn(&Dataset) -> Option<SchemaRef>,
     ) -> Result<(), Error> {
-        let Some(dataset) = self.latest().await? else { return Ok(()) };
+        let Some(dataset) = self.latest().await?.filter(|dataset| missing(dataset).is_some()) else {
+            return Ok(());
+        };
         let mut dataset = dataset.as_ref().clone();
         for attempt in 0.. {
             let Some(columns) = missing(&dataset) else { break };

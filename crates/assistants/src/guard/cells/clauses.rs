@@ -12,7 +12,7 @@ use super::subject::Subjects;
 /// A value that a clause claims.
 #[derive(Clone)]
 pub(super) struct Claim {
-    pub(super) worth: Worthy,
+    pub(super) worth: ClaimedValue,
     pub(super) written: String,
     /// Where it stands in its clause.
     pub(super) stands: Range<usize>,
@@ -20,9 +20,9 @@ pub(super) struct Claim {
 
 /// What is claimed.
 #[derive(Clone)]
-pub(super) enum Worthy {
+pub(super) enum ClaimedValue {
     /// A number, a share, a day.
-    Value(Value),
+    Quantity(Value),
     /// That something is free.
     Free,
 }
@@ -69,12 +69,12 @@ pub(super) fn claims_of(clause: &str, subjects: &Subjects) -> Vec<Claim> {
         .map(|value| Claim {
             written: value.written.clone(),
             stands: value.stands.clone(),
-            worth: Worthy::Value(value),
+            worth: ClaimedValue::Quantity(value),
         })
         .collect();
     if subjects.has_free {
         claims.extend(FREE.find_iter(clause).map(|found| Claim {
-            worth: Worthy::Free,
+            worth: ClaimedValue::Free,
             written: found.as_str().to_owned(),
             stands: found.range(),
         }));

@@ -17,37 +17,43 @@ use super::warning::{warning, warning_about};
 use crate::language::{Language, Texts};
 use crate::records::{self, Record};
 use crate::source::{Origin, Source};
-use clauses::{Claim, Worthy, claims_of, clauses};
+use clauses::{Claim, ClaimedValue, claims_of, clauses};
 use prose::Prose;
 use subject::{Named, Subjects};
 pub(super) use units::is_share;
 
 /// A row of a source.
-pub(super) struct Row<'a> {
+struct Row<'a> {
     source: &'a Source,
     record: Record,
 }
 
-/// The values of an answer that belong to another row, column, period or unit than it says. `reckoned` are values that it has
+/// The rows of all tables in some sources.
+fn rows_of<'a>(sources: &[&'a Source]) -> Vec<Row<'a>> {
+    let of_source = |source: &&'a Source| {
+        let source: &'a Source = source;
+        records::of(source).into_iter().map(move |record| Row { source, record })
+    };
+    sources.iter().flat_map(of_source).collect()
+}
+
+/// The values of an answer that belong to another row, column, period or unit than it says. `recomputed` are values that it has
 /// made of others.
 pub(super) fn misplaced(
     claims: &str,
     sources: &[&Source],
     said: &str,
-    reckoned: &[Value],
+    recomputed: &[Value],
     language: Language,
 ) -> Vec<Warning> {
-    let mut rows: Vec<Row<'_>> = Vec::new();
-    for source in sources {
-        rows.extend(records::of(source).into_iter().map(|record| Row { source, record }));
-    }
+    let rows = rows_of(sources);
     let (prose, subjects) = (Prose::of(sources), Subjects::of(&rows));
     let check = Check { rows: &rows, subjects: &subjects, texts: language.texts() };
     let asked = subjects.named(said, &[]);
     let claims = marks::without(claims);
-    let is_reckoned = |claim: &Claim| match &claim.worth {
-        Worthy::Value(value) => reckoned.iter().any(|other| other.worth == value.worth),
-        Worthy::Free => false,
+    let is_recomputed = |claim: &Claim| match &claim.worth {
+        ClaimedValue::Quantity(value) => recomputed.iter().any(|other| other.worth == value.worth),
+        ClaimedValue::Free => false,
     };
     let mut warnings = Vec::new();
     let mut before = Named::default();
@@ -56,7 +62,7 @@ pub(super) fn misplaced(
         for (place, clause) in clauses(sentence, &subjects) {
             let own = claims_of(clause, &subjects);
             let named = subjects.named(clause, &own).or(&before).or(&asked);
-            for claim in own.iter().filter(|claim| !is_reckoned(claim)) {
+            for claim in own.iter().filter(|claim| !is_recomputed(claim)) {
                 let stands = claim.stands.start + place..claim.stands.end + place;
                 match prose.verdict(sentence, &Claim { stands, ..claim.clone() }) {
                     prose::Verdict::Right => {}
@@ -72,7 +78,7 @@ pub(super) fn misplaced(
             .filter(|value| value.is_year() && subjects.is_name(sentence, value));
         for value in years {
             let (written, stands) = (value.written.clone(), value.stands.clone());
-            let claim = Claim { worth: Worthy::Value(value), written, stands };
+            let claim = Claim { worth: ClaimedValue::Quantity(value), written, stands };
             if let prose::Verdict::Wrong { kind, says } = prose.verdict(sentence, &claim) {
                 warnings.push(check.in_prose(&claim, kind, &says));
             }
@@ -82,12 +88,8 @@ pub(super) fn misplaced(
 }
 
 /// Whether a number in a sentence of an answer belongs to the name of a row or column in some sources.
-pub(super) fn names_in<'a>(sources: &[&'a Source]) -> impl Fn(&str, &Value) -> bool + use<'a> {
-    let mut rows: Vec<Row<'_>> = Vec::new();
-    for source in sources {
-        rows.extend(records::of(source).into_iter().map(|record| Row { source, record }));
-    }
-    let subjects = Subjects::of(&rows);
+pub(super) fn names_in(sources: &[&Source]) -> impl Fn(&str, &Value) -> bool + use<> {
+    let subjects = Subjects::of(&rows_of(sources));
     move |sentence, value| subjects.is_name(sentence, value)
 }
 
@@ -105,13 +107,13 @@ impl Check<'_> {
         if named.rows.is_empty() {
             return None;
         }
-        let meant = self.meant(named);
+        let columns = self.columns_of(named);
+        let meant = self.meant(named, &columns);
         let has = |place: &Place| self.bears(*place, claim);
         if let Some(right) = meant.iter().find(|place| has(place)) {
             let wrong = units::conflict(clause, claim, &self.unit_of(*right))?;
             return Some(self.wrong_unit(claim, *right, &wrong));
         }
-        let columns = self.columns_of(named);
         let elsewhere = self.all().filter(|place| self.is_told(*place) && has(place));
         let in_named_row = |place: &Place| named.rows.contains(&place.0);
         let elsewhere: Vec<Place> = elsewhere.collect();
@@ -158,12 +160,12 @@ impl Check<'_> {
     }
 
     /// The cells that were named: in the rows and columns, else in all columns of the rows.
-    fn meant(&self, named: &Named) -> Vec<Place> {
+    fn meant(&self, named: &Named, columns: &[Place]) -> Vec<Place> {
         let said = |place: &Place| self.rows[place.0].record.cell(place.1).is_some();
-        let columns = self.columns_of(named);
-        let all = || self.all().filter(|(row, _)| named.rows.contains(row)).collect();
-        let cells: Vec<Place> = if columns.is_empty() { all() } else { columns };
-        cells.into_iter().filter(said).collect()
+        if columns.is_empty() {
+            return self.all().filter(|(row, _)| named.rows.contains(row)).filter(said).collect();
+        }
+        columns.iter().copied().filter(said).collect()
     }
 
     /// Whether a cell has a value.
@@ -171,14 +173,13 @@ impl Check<'_> {
         let record = &self.rows[row].record;
         let Some(cell) = record.cell(column) else { return false };
         match &claim.worth {
-            Worthy::Free => clauses::is_free(&cell.text),
-            Worthy::Value(value) => {
+            ClaimedValue::Free => clauses::is_free(&cell.text),
+            ClaimedValue::Quantity(value) => {
                 let is_share = matches!(value.worth, Worth::Percent(_))
                     && record.columns.name(column).is_some_and(is_share);
-                values(&cell.text).iter().any(|own| {
-                    agree(value, own)
-                        || is_share && agree(&Value { worth: as_number(&value.worth), ..value.clone() }, own)
-                })
+                let in_hundredths =
+                    |own: Value| is_share && own.as_share().is_some_and(|own| agree(value, &own));
+                values(&cell.text).into_iter().any(|own| agree(value, &own) || in_hundredths(own))
             }
         }
     }
@@ -276,14 +277,6 @@ impl Check<'_> {
             text: cell.text.clone(),
             boxes: boxes_of(&passage.places, &span),
         })
-    }
-}
-
-/// A share as the bare number that a column of shares has.
-fn as_number(worth: &Worth) -> Worth {
-    match worth {
-        Worth::Percent(readings) => Worth::Number(readings.clone()),
-        other => other.clone(),
     }
 }
 

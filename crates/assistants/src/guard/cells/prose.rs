@@ -7,7 +7,7 @@ use ibid_core::answer::WarningKind;
 use ibid_core::value::{Value, Worth, agree, claimed};
 
 use super::super::lines::pieces;
-use super::clauses::{Claim, Worthy};
+use super::clauses::{Claim, ClaimedValue};
 use super::{subject, units};
 use crate::records;
 use crate::source::Source;
@@ -65,7 +65,7 @@ impl Prose {
 
     /// What it says to a value in a sentence of the answer.
     pub(super) fn verdict(&self, said: &str, claim: &Claim) -> Verdict {
-        let Worthy::Value(value) = &claim.worth else { return Verdict::Unclear };
+        let ClaimedValue::Quantity(value) = &claim.worth else { return Verdict::Unclear };
         let words = plain(said);
         let shared = |sentence: &Sentence| sentence.words.intersection(&words).count();
         let has = |sentence: &&Sentence| sentence.values.iter().any(|own| agree(value, own));

@@ -23,13 +23,13 @@ const EMPTY: [&str; 44] = [
     "por", "para", "con", "es", "son", "da", "do", "das", "dos", "em", "um", "uma",
 ];
 /// Words for one thing in the languages that questions come in, as they are compared.
-const SAME: [&[&str]; 16] = [
-    &["column", "column", "coluna"],
+const SAME: [&[&str]; 15] = [
+    &["column", "coluna"],
     &["specia", "especi"],
     &["rate", "tasa", "tipo", "tarifa", "taxa"],
     &["duty", "arance", "derech"],
     &["unit", "unidad"],
-    &["quanti", "cantid", "quanti"],
+    &["quanti", "cantid"],
     &["price", "precio", "preco"],
     &["amount", "import", "monto"],
     &["averag", "mean", "promed", "media"],
@@ -39,7 +39,6 @@ const SAME: [&[&str]; 16] = [
     &["value", "valor"],
     &["code", "codigo"],
     &["date", "fecha", "data"],
-    &["descri", "descri"],
 ];
 
 /// What a clause speaks of.
@@ -158,8 +157,9 @@ impl Subjects {
     /// Whether a number in a clause belongs to the name of a row, column or heading: it stands within one, is a year that is in
     /// one, or stands behind the same word.
     pub(super) fn is_name(&self, clause: &str, value: &Value) -> bool {
+        let lower = lowered(clause);
         let within = |name: &String| {
-            all_places(clause, name)
+            places_of(name, &lower)
                 .any(|place| place.start <= value.stands.start && value.stands.end <= place.end)
         };
         if self.names.iter().any(within) {
@@ -180,17 +180,18 @@ impl Subjects {
     /// What a clause speaks of, beside what it claims.
     pub(super) fn named(&self, clause: &str, claims: &[Claim]) -> Named {
         let rest = blanked(clause, claims.iter().map(|claim| claim.stands.clone()));
+        let lower = lowered(&rest);
         let mut columns: Vec<(Range<usize>, &String)> = self
             .columns
             .iter()
-            .flat_map(|name| all_places(&rest, name).map(move |place| (place, name)))
+            .flat_map(|name| places_of(name, &lower).map(move |place| (place, name)))
             .collect();
         let mut rows: Vec<(Range<usize>, usize)> = self
             .labels
             .iter()
             .enumerate()
             .filter(|(_, label)| label.codes.is_empty())
-            .flat_map(|(row, label)| all_places(&rest, &label.text).map(move |place| (place, row)))
+            .flat_map(|(row, label)| places_of(&label.text, &lower).map(move |place| (place, row)))
             .collect();
         // Names within a longer name are none.
         let longer = |place: &Range<usize>, other: &Range<usize>| {
@@ -334,14 +335,17 @@ fn blanked(text: &str, places: impl Iterator<Item = Range<usize>>) -> String {
     text
 }
 
-/// Where a name in lower case stands in a text, as whole words.
-fn all_places<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
+/// A text in lower case; nothing where that takes other room, since places in it would be wrong.
+fn lowered(text: &str) -> String {
     let lower = text.to_lowercase();
-    // Where lower case takes other room, places would be wrong.
-    let lower = if lower.len() == text.len() && !name.is_empty() { lower } else { String::new() };
-    let found: Vec<usize> = lower.match_indices(name).map(|(at, _)| at).collect();
+    if lower.len() == text.len() { lower } else { String::new() }
+}
+
+/// Where a name stands in a text as whole words, both in lower case.
+fn places_of<'a>(name: &'a str, text: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
     let is_word = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
-    found.into_iter().map(move |at| at..at + name.len()).filter(move |place| {
+    let found = text.match_indices(name).filter(|_| !name.is_empty()).map(|(at, _)| at..at + name.len());
+    found.filter(move |place| {
         let (before, after) = (text[..place.start].chars().next_back(), text[place.end..].chars().next());
         let begins = !is_word(before) || !is_word(name.chars().next());
         begins && (!is_word(after) || !is_word(name.chars().next_back()))
