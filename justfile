@@ -89,6 +89,10 @@ eval-quotes data="../shared/data": fetch-test-models
 eval-cells data="../shared/data": fetch-test-models
     cargo run --quiet --package ibid-bench -- cells {{data}}
 
+# 200 questions over tables through `query_tables`, beside the tariff schedule's own data: two minutes
+eval-tables data="../shared/data": fetch-test-models
+    cargo run --quiet --package ibid-bench -- tables {{data}}
+
 # How questions find their way, and follow-ups become questions, with a real small model: some fifteen minutes
 eval-routing: fetch-test-models
     cargo test --workspace --all-features --test it -- --ignored --nocapture --test-threads 1 routing::

@@ -41,9 +41,9 @@ struct TurnOf {
     /// What the answer has in it.
     #[serde(default)]
     answer: Vec<String>,
-    /// The citations: how each was found, its page, and what its snippet has in it.
+    /// The citations: how each was found, its page (0 if it has none), and what its snippet has in it.
     #[serde(default)]
-    citations: Vec<(String, Option<u64>, String)>,
+    citations: Vec<(String, u64, String)>,
     /// The kinds of warnings, in their order.
     #[serde(default)]
     warnings: Vec<String>,
@@ -221,10 +221,10 @@ fn compare(turn: &TurnOf, came: &Played) -> Vec<String> {
         wrong.push(format!("there are {} citations: {citations:?}", citations.len()));
     }
     for (citation, (found, page, snippet)) in citations.iter().zip(&turn.citations) {
-        let same_page = page.is_none() || citation["page"].as_u64() == *page;
+        let same_page = citation["page"].as_u64().unwrap_or_default() == *page;
         let says = citation["snippet"].as_str().is_some_and(|text| text.contains(snippet));
         if citation["found"] != found.as_str() || !same_page || !says {
-            wrong.push(format!("a citation is not {found}, {page:?}, {snippet}: {citation}"));
+            wrong.push(format!("a citation is not {found}, {page}, {snippet}: {citation}"));
         }
     }
     let warnings = list("warnings");

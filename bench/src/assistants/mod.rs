@@ -2,6 +2,8 @@
 
 mod cells;
 mod quotes;
+mod tables;
 
 pub(crate) use cells::measure as cells;
 pub(crate) use quotes::measure as quotes;
+pub(crate) use tables::measure as tables;

@@ -9,6 +9,7 @@ use ibid_assistants::definition::{GraphKind, Mode};
 use ibid_assistants::{Ports, SHIPPED, assistant_graph};
 use ibid_core::answer::QuoteMatch;
 use ibid_core::evidence::{DocumentId, DocumentName, Evidence, EvidenceError, Index, Passage, Question};
+use ibid_core::table_query::{TableAnswer, TableQuery};
 use ibid_core::{Message, RunId, Scope, Tenant, ThreadId, TurnInput, TurnOptions};
 use ibid_graph::{NoJournal, RunHost, run};
 use ibid_models::Chat;
@@ -205,6 +206,10 @@ impl Index for Texts {
 
     async fn relevance(&self, _: &Scope, _: &str) -> Result<Option<f32>, EvidenceError> {
         Ok(Some(1.0))
+    }
+
+    async fn query_tables(&self, _: &Scope, _: &TableQuery) -> Result<TableAnswer, EvidenceError> {
+        Ok(TableAnswer::default())
     }
 
     async fn documents(&self, _: &Scope, _: usize) -> Result<Vec<DocumentName>, EvidenceError> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use ibid_core::Scope;
 use ibid_core::evidence::{DocumentId, DocumentName, Evidence, EvidenceError, Index, Passage, Question};
+use ibid_core::table_query::{TableAnswer, TableQuery};
 
 /// The same documents, with other names for some columns of their tables.
 pub fn named_columns(index: Arc<dyn Index>, names: &BTreeMap<String, String>) -> Arc<dyn Index> {
@@ -51,6 +52,12 @@ impl Index for NamedColumns {
 
     async fn relevance(&self, scope: &Scope, text: &str) -> Result<Option<f32>, EvidenceError> {
         self.index.relevance(scope, text).await
+    }
+
+    async fn query_tables(&self, scope: &Scope, query: &TableQuery) -> Result<TableAnswer, EvidenceError> {
+        let query = TableQuery { names: self.names.clone(), ..query.clone() };
+        let answer = self.index.query_tables(scope, &query).await?;
+        Ok(TableAnswer { passages: self.named(answer.passages), ..answer })
     }
 
     async fn documents(&self, scope: &Scope, most: usize) -> Result<Vec<DocumentName>, EvidenceError> {

@@ -35,6 +35,12 @@ pub enum Origin {
     },
 }
 
+impl From<Passage> for Origin {
+    fn from(passage: Passage) -> Self {
+        Self::Passage(Box::new(passage))
+    }
+}
+
 impl Source {
     /// What it says.
     pub fn text(&self) -> &str {
@@ -115,15 +121,17 @@ pub(crate) fn take(sources: &mut Vec<Source>, passages: impl IntoIterator<Item =
     let mut numbers = Vec::new();
     for passage in passages {
         let same = |source: &&Source| match &source.origin {
+            // Of rows that were picked out of a passage, the whole may come later.
             Origin::Passage(other) => {
                 (&other.document, other.page, other.chunks)
                     == (&passage.document, passage.page, passage.chunks)
+                    && other.text.len() >= passage.text.len()
             }
             Origin::Tool { .. } => false,
         };
         let number = match sources.iter().find(same) {
             Some(source) => source.number,
-            None => add(sources, Origin::Passage(Box::new(passage))),
+            None => add(sources, Origin::from(passage)),
         };
         numbers.push(number);
     }

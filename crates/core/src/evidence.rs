@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::table::{TableRecord, TableRows};
+use crate::table_query::{TableAnswer, TableQuery};
 use crate::{Corpus, Scope};
 
 /// Names a document: the same tenant, corpus and key always give the same name.
@@ -170,6 +171,12 @@ pub trait Index: Send + Sync {
     /// # Errors
     /// Fails when the store or the embedding model cannot be reached.
     async fn relevance(&self, scope: &Scope, text: &str) -> Result<Option<f32>, EvidenceError>;
+
+    /// What the table says that fits a query best, of those that the scope may see.
+    ///
+    /// # Errors
+    /// Fails when the store or the embedding model cannot be reached.
+    async fn query_tables(&self, scope: &Scope, query: &TableQuery) -> Result<TableAnswer, EvidenceError>;
 
     /// The documents that the scope sees and that can be searched, at most `most`, by title.
     ///

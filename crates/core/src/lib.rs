@@ -14,6 +14,7 @@ mod scope;
 mod secret;
 mod status;
 pub mod table;
+pub mod table_query;
 pub mod tool;
 mod turn;
 pub mod value;

@@ -18,6 +18,9 @@ pub const BAR: &str = " | ";
 /// Of the cells of a column that say something, this share decides what it holds.
 const MOST: f64 = 0.7;
 
+/// A heading over several columns has at least so many words.
+const SHORTEST_HEADING: usize = 2;
+
 /// The rows of one table in a passage.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TableRows {
@@ -201,6 +204,31 @@ fn kind_of(cell: &str) -> CellKind {
     }
 }
 
+/// The names of columns as a person would say them. Of several under one heading, such as "Rates of Duty 1 General" and
+/// "Rates of Duty 2", what tells them apart comes first: "Column 1 General Rates of Duty".
+pub fn readable_names(columns: &[&str]) -> Vec<String> {
+    let words: Vec<Vec<&str>> = columns.iter().map(|name| name.split_whitespace().collect()).collect();
+    let shared = |column: usize| {
+        let others = words.iter().enumerate().filter(|(other, _)| *other != column);
+        let alike =
+            others.map(|(_, other)| words[column].iter().zip(other).take_while(|(a, b)| a == b).count());
+        // Those under the heading share all of it, and perhaps more.
+        alike.filter(|alike| *alike >= SHORTEST_HEADING).min().unwrap_or(0)
+    };
+    let named = (0..columns.len()).map(|column| {
+        let (heading, own) = words[column].split_at(shared(column).min(words[column].len()));
+        let is_number = |word: &&str| word.chars().all(|letter| letter.is_ascii_digit());
+        // "Column 1 general rate" is how a person says it.
+        if heading.is_empty() || own.is_empty() || heading.last().is_some_and(is_number) {
+            return columns[column].to_owned();
+        }
+        let is_number = is_number(&own[0]);
+        let column = if is_number { "Column " } else { "" };
+        format!("{column}{} {}", own.join(" "), heading.join(" "))
+    });
+    named.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,5 +268,22 @@ mod tests {
         ] {
             assert_eq!(CellKind::of(cells.iter().copied()), kind, "{cells:?}");
         }
+    }
+
+    #[test]
+    fn columns_under_one_heading_are_told_apart_first() {
+        let columns =
+            ["Code", "Rates of Duty 1 General", "Rates of Duty 1 Special", "Rates of Duty 2", "Unit of Sale"];
+        let expected = [
+            "Code",
+            "Column 1 General Rates of Duty",
+            "Column 1 Special Rates of Duty",
+            "Column 2 Rates of Duty",
+            "Unit of Sale",
+        ];
+        assert_eq!(readable_names(&columns), expected);
+        assert_eq!(readable_names(&["Price in euros", "Price in euros"]), ["Price in euros"; 2]);
+        let said = ["Column 1 general rate", "Column 1 special rate", "Column 2 rate"];
+        assert_eq!(readable_names(&said), said);
     }
 }

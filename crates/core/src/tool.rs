@@ -17,6 +17,15 @@ pub enum ToolOutput {
         /// What is to be known of how they were found, for the model and the person.
         note: Option<String>,
     },
+    /// Something that was computed from passages of documents, and can be cited like them.
+    Computed {
+        /// For the model, which may cite it.
+        text: String,
+        /// For the page.
+        data: Value,
+        /// What it was computed from, or the beginning of that.
+        passages: Vec<Passage>,
+    },
     /// Something else.
     Said {
         /// For the model, which may cite it.

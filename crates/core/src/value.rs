@@ -103,8 +103,19 @@ impl Decimal {
         self.places
     }
 
-    fn scaled(self, places: u32) -> Option<i128> {
-        self.digits.checked_mul(10_i128.checked_pow(places - self.places)?)
+    /// Its digits with so many places, if it has no more and they are not too many.
+    pub fn scaled(self, places: u32) -> Option<i128> {
+        self.digits.checked_mul(10_i128.checked_pow(places.checked_sub(self.places)?)?)
+    }
+
+    /// The number of these digits, so many of which are decimals.
+    pub fn of_digits(digits: i128, places: u32) -> Self {
+        Self { digits, places }.plain()
+    }
+
+    /// The number with the other sign.
+    pub fn negated(self) -> Self {
+        Self { digits: -self.digits, ..self }
     }
 
     /// A hundredth of it.
@@ -118,6 +129,13 @@ impl Decimal {
             self.places -= 1;
         }
         self
+    }
+}
+
+impl Date {
+    /// Year, month and day; the first day of a month that has none.
+    pub fn parts(self) -> (u32, u32, u32) {
+        (self.year, self.month, self.day.unwrap_or(1))
     }
 }
 

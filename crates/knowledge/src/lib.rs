@@ -16,6 +16,7 @@ mod language;
 mod search;
 mod state;
 mod store;
+mod tables;
 mod terms;
 
 pub use calibrate::Calibration;

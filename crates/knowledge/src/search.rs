@@ -10,6 +10,7 @@ use ibid_core::evidence::{
     BoundingBox, DocumentId, DocumentName, Evidence, EvidenceError, Index, Passage, Question,
 };
 use ibid_core::model::{Caller, Embedder, Purpose, Reranker, Similarity, Vectors};
+use ibid_core::table_query::{TableAnswer, TableQuery};
 use lance::dataset::Dataset;
 
 use crate::chunk::whole;
@@ -112,7 +113,7 @@ impl Search {
         Ok(hits.into_iter().map(|hit| hit.passage).collect())
     }
 
-    async fn ranked(
+    pub(crate) async fn ranked(
         &self,
         dataset: &Arc<Dataset>,
         filter: &str,
@@ -268,6 +269,10 @@ impl Index for Search {
 
     async fn relevance(&self, scope: &Scope, text: &str) -> Result<Option<f32>, EvidenceError> {
         self.nearest(scope, text).await.map_err(to_evidence_error)
+    }
+
+    async fn query_tables(&self, scope: &Scope, query: &TableQuery) -> Result<TableAnswer, EvidenceError> {
+        self.ask_tables(scope, query).await.map_err(to_evidence_error)
     }
 
     async fn documents(&self, scope: &Scope, most: usize) -> Result<Vec<DocumentName>, EvidenceError> {

@@ -10,6 +10,7 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
 use http::request::Parts;
+use ibid_core::evidence::Passage;
 use ibid_core::tool::{Tool as Port, ToolOutput};
 use ibid_core::{Corpus, Message, Scope, ThreadId, TurnEvent, TurnOptions};
 use ibid_engine::{Stop, Turn, turn_events};
@@ -250,17 +251,26 @@ fn to_wire(output: ToolOutput) -> CallToolResult {
             result.content = vec![ContentBlock::text(text)];
             result
         }
+        ToolOutput::Computed { text, data, passages } => {
+            let mut result = CallToolResult::structured(json!({ "computed": data, "passages": passages }));
+            result.content = vec![ContentBlock::text(listed(Some(text), &passages))];
+            result
+        }
         ToolOutput::Found { passages, note } => {
-            let words = passages
-                .iter()
-                .map(|passage| format!("{}, page {}\n{}", passage.title, passage.page, passage.text));
-            let text = note.into_iter().chain(words).collect::<Vec<_>>().join("\n\n");
+            let text = listed(note, &passages);
             let mut result = CallToolResult::structured(json!({ "passages": passages }));
             let text = if passages.is_empty() { "nothing was found".to_owned() } else { text };
             result.content = vec![ContentBlock::text(text)];
             result
         }
     }
+}
+
+/// What is said, and passages with their pages.
+fn listed(said: Option<String>, passages: &[Passage]) -> String {
+    let words =
+        passages.iter().map(|passage| format!("{}, page {}\n{}", passage.title, passage.page, passage.text));
+    said.into_iter().chain(words).collect::<Vec<_>>().join("\n\n")
 }
 
 fn failed(text: &str) -> CallToolResult {

@@ -27,9 +27,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::format::{CitationDraft, ParsedAnswer};
 use crate::language::Language;
-use crate::source::Source;
+use crate::records;
+use crate::source::{Origin, Source};
 use arithmetic::recompute;
 use attribution::{Attribution, attribute, unrelated, with_marks};
+pub(crate) use cells::AskedColumns;
 use cells::{misplaced, names_in};
 use claims::{borne_values, unborne_values};
 pub(crate) use lines::pieces;
@@ -155,14 +157,22 @@ pub async fn check(
     let recomputed = recompute(&written.claims, &is_borne, &names_in(&shown), texts);
     // The row that a sentence speaks of may stand in a source that it does not cite.
     let all: Vec<&Source> = sources.iter().collect();
-    warnings.extend(misplaced(&written.claims, &all, said, &recomputed.right, language));
-    borne.extend(recomputed.right);
+    let made: Vec<Value> = recomputed.right.into_iter().chain(computed_values(&shown)).collect();
+    warnings.extend(misplaced(&written.claims, &all, said, &made, language));
+    borne.extend(made);
     warnings.extend(recomputed.warnings);
     warnings.extend(unborne_values(&written.claims, &borne, said, language));
     if cited.is_empty() && !sources.is_empty() {
         warnings.push(warning(WarningKind::NothingCited, &texts.nothing_cited, &[]));
     }
     Ok(VerifiedAnswer { answer, citations, warnings: one_a_sentence(warnings, &written.claims) })
+}
+
+/// What tools have computed, by sources: values that belong to no one row.
+fn computed_values(sources: &[&Source]) -> Vec<Value> {
+    let is_computed =
+        |source: &&&Source| matches!(source.origin, Origin::Tool { .. }) && records::of(source).is_empty();
+    sources.iter().filter(is_computed).flat_map(|source| values(source.text())).collect()
 }
 
 /// One warning for each sentence, the gravest, and the gravest first of all.

@@ -5,7 +5,7 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::guard::pieces;
+use crate::guard::{AskedColumns, pieces};
 use crate::records;
 use crate::source::{Origin, Source, beginning, harmless};
 use words::Weights;
@@ -13,7 +13,9 @@ pub(crate) use words::words;
 
 /// A model that is shown more rows of tables takes one for another.
 const MOST_ROWS: usize = 6;
-/// Rows that fit less than this share of the best one are left out.
+/// One that has room for all sources may be a large one, which can be shown more.
+const MOST_ROWS_WITH_ROOM: usize = 24;
+/// Rows that fit less than this share of the best one are left out, unless there is room for all sources.
 const ROW_FLOOR: f64 = 0.5;
 /// So are sentences, as long as others need the room.
 const SENTENCE_FLOOR: f64 = 0.25;
@@ -24,8 +26,8 @@ const LONGEST_TITLE: usize = 6;
 /// How far around a sentence that fits others come along, if there is room.
 const AROUND: usize = 2;
 
-/// The sources as a model is shown them within so many tokens, in their order. `room` of what all of them take or more
-/// gives all of them.
+/// The sources as a model is shown them within so many tokens, in their order. Of prose that is all, if there is room for all
+/// sources. Of tables it is the rows that fit best, each with the names of its columns, or only those that are asked for.
 pub(crate) fn pack(
     sources: &[Source],
     question: &str,
@@ -33,12 +35,16 @@ pub(crate) fn pack(
     count: &dyn Fn(&str) -> usize,
 ) -> Vec<String> {
     let whole: Vec<String> = sources.iter().map(Source::shown).collect();
-    if whole.iter().map(|shown| count(shown)).sum::<usize>() <= room {
+    let fits = whole.iter().map(|shown| count(shown)).sum::<usize>() <= room;
+    if fits && !sources.iter().any(|source| source.text().lines().any(records::is_row)) {
         return whole;
     }
-    let texts: Vec<Vec<Piece>> = sources.iter().map(pieces_of).collect();
-    let mut packing =
-        Packing { sources, room, count, scores: scores(&texts, question), texts, chosen: BTreeMap::new() };
+    let asked = AskedColumns::of(question, &sources.iter().collect::<Vec<_>>());
+    let texts: Vec<Vec<Piece>> = sources.iter().map(|source| pieces_of(source, &asked)).collect();
+    let scores = scores(&texts, question);
+    let (most_rows, row_floor) = if fits { (MOST_ROWS_WITH_ROOM, 0.0) } else { (MOST_ROWS, ROW_FLOOR) };
+    let chosen = BTreeMap::new();
+    let mut packing = Packing { sources, room, count, scores, texts, most_rows, row_floor, chosen };
     packing.take_best();
     packing.take_around();
     packing.fill();
@@ -57,7 +63,7 @@ struct Piece {
 }
 
 /// The rows and sentences of a source, in their order. The names of columns stand in every row.
-fn pieces_of(source: &Source) -> Vec<Piece> {
+fn pieces_of(source: &Source, asked: &AskedColumns) -> Vec<Piece> {
     let (text, headings) = (source.text(), source.headings());
     let said: &[String] = match &source.origin {
         Origin::Passage(passage) => &passage.path,
@@ -89,7 +95,7 @@ fn pieces_of(source: &Source) -> Vec<Piece> {
         sentences(&mut prose, &mut all);
         if let Some(record) = records.next_if(|record| record.span.start == at) {
             all.push(Piece {
-                text: record.shown(said),
+                text: record.shown(said, &asked.in_row(&record)),
                 under: record.path.join("\n"),
                 is_row: true,
                 title: None,
@@ -127,6 +133,8 @@ struct Packing<'a> {
     scores: Vec<Vec<f64>>,
     room: usize,
     count: &'a dyn Fn(&str) -> usize,
+    most_rows: usize,
+    row_floor: f64,
     chosen: BTreeMap<usize, BTreeSet<usize>>,
 }
 
@@ -179,7 +187,7 @@ impl Packing<'_> {
         for place in ranked {
             let (is_row, score) = (self.piece(place).is_row, self.score(place));
             let fits = if is_row {
-                rows < MOST_ROWS && score >= ROW_FLOOR * best_row.max(best_sentence)
+                rows < self.most_rows && score >= self.row_floor * best_row.max(best_sentence)
             } else {
                 score >= SENTENCE_FLOOR * best_sentence
             };
@@ -210,14 +218,22 @@ impl Packing<'_> {
         }
     }
 
-    /// Prose from its beginning, the best source first, as long as there is room; rows only if there is nothing else.
+    /// Prose from its beginning, the best source first, as long as there is room. Rows that do not fit the question come only
+    /// if there is nothing else, or room for all sources.
     fn fill(&mut self) {
-        let nothing = self.chosen.is_empty();
-        for source in 0..self.texts.len() {
-            for piece in 0..self.texts[source].len() {
-                if nothing || !self.piece((source, piece)).is_row {
-                    self.take((source, piece));
-                }
+        let is_row = |packing: &Self, place: &Place| packing.piece(*place).is_row;
+        let rows = self.places().filter(|place| is_row(self, place)).count();
+        let may_take_rows = self.chosen.is_empty() || self.row_floor == 0.0;
+        let mut rows_left = if may_take_rows { self.most_rows - rows } else { 0 };
+        let sources = self.texts.iter().enumerate();
+        let all: Vec<Place> = sources
+            .flat_map(|(source, pieces)| (0..pieces.len()).map(move |piece| (source, piece)))
+            .collect();
+        for place in all {
+            if !is_row(self, &place) {
+                self.take(place);
+            } else if rows_left > 0 && self.take(place) {
+                rows_left -= 1;
             }
         }
     }
@@ -316,9 +332,17 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_shown_as_it_is() {
-        let shown = pack(&[source(1, TABLE)], "LED lamps", 10_000, &count);
-        assert!(shown[0].contains("8539.90.00.00 | 00 | Parts | 2.6% |"), "{}", shown[0]);
+    fn prose_that_fits_is_shown_as_it_is_and_more_rows() {
+        let prose = "Records are kept. They are many.\n\nNobody reads them.";
+        let shown = pack(&[source(1, TABLE), source(2, prose)], "LED lamps", 10_000, &count);
+        assert!(
+            shown[0].contains("Code: 8539.52.00\n") && shown[0].contains("Column 2: 20%"),
+            "{}",
+            shown[0]
+        );
+        assert!(shown[0].contains("modules") && shown[0].contains("Parts"), "{}", shown[0]);
+        assert!(shown[1].contains(prose), "{}", shown[1]);
+        assert_eq!(pack(&[source(2, prose)], "LED lamps", 10_000, &count), [source(2, prose).shown()]);
     }
 
     #[test]
@@ -327,10 +351,8 @@ mod tests {
         let expected = "<source number=\"1\" document=\"Chapter 85\" page=\"7\">\n\
             Code: 8539.52.00\n\
             Article: Light-emitting diode (LED) light sources: Light-emitting diode (LED) lamps\n\
-            General: 2%\n\
-            Special: Free (A, AU)\n\
-            Column 2: 20%\n</source>";
-        assert_eq!(shown, [expected]);
+            General: 2%\n</source>";
+        assert_eq!(shown, [expected], "the column that is asked for");
         let shown = pack(&[source(1, TABLE)], "duty on straight tubes", 120, &count);
         assert!(shown[0].contains("Code: 8539.31.00.40\n"), "{}", shown[0]);
         assert!(

@@ -6,12 +6,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ibid_core::evidence::Passage;
-use ibid_core::table::BAR;
+use ibid_core::table::{BAR, readable_names};
 
 use crate::source::{Origin, Source};
 
-/// A heading over several columns has at least so many words.
-const SHORTEST_HEADING: usize = 2;
 /// Cells count for no more letters where the column is looked for that says what rows are about.
 const LONG_CELL: usize = 60;
 
@@ -97,7 +95,7 @@ impl Columns {
         // The longest text that is no code.
         let described = (0..count).max_by_key(|column| (length(*column), std::cmp::Reverse(*column)));
         let written = names.iter().map(|name| (*name).to_owned()).collect();
-        Self { names: readable(names), written, described }
+        Self { names: readable_names(names), written, described }
     }
 
     /// The name of a column, if it has one.
@@ -136,8 +134,8 @@ impl Record {
     }
 
     /// As a model is shown it: a line for each cell that says something, with the name of its column. `said` are headings
-    /// that it is shown already.
-    pub(crate) fn shown(&self, said: &[String]) -> String {
+    /// that it is shown already; of `wanted` columns, no others are shown beside what the row is called by.
+    pub(crate) fn shown(&self, said: &[String], wanted: &[usize]) -> String {
         let (over, code) = (self.over(said), self.code().unwrap_or_default());
         let mut lines = Vec::new();
         for (column, cell) in self.cells.iter().enumerate() {
@@ -145,7 +143,11 @@ impl Record {
             let is_suffix = column > 0
                 && cell.text.chars().all(|digit| digit.is_ascii_digit())
                 && code.ends_with(cell.text.as_str());
-            if cell.text.is_empty() || is_suffix {
+            let is_wanted = wanted.is_empty()
+                || wanted.contains(&column)
+                || column == 0
+                || Some(column) == self.columns.described;
+            if cell.text.is_empty() || is_suffix || !is_wanted {
                 continue;
             }
             let over = if Some(column) == self.columns.described && !over.is_empty() {
@@ -157,52 +159,5 @@ impl Record {
             lines.push(format!("{name}{over}{}", cell.text));
         }
         lines.join("\n")
-    }
-}
-
-/// The names of columns as a person would say them. Of several under one heading, such as "Rates of Duty 1 General" and
-/// "Rates of Duty 2", what tells them apart comes first: "Column 1 General Rates of Duty".
-fn readable(columns: &[&str]) -> Vec<String> {
-    let words: Vec<Vec<&str>> = columns.iter().map(|name| name.split_whitespace().collect()).collect();
-    let shared = |column: usize| {
-        let others = words.iter().enumerate().filter(|(other, _)| *other != column);
-        let alike =
-            others.map(|(_, other)| words[column].iter().zip(other).take_while(|(a, b)| a == b).count());
-        // Those under the heading share all of it, and perhaps more.
-        alike.filter(|alike| *alike >= SHORTEST_HEADING).min().unwrap_or(0)
-    };
-    let named = (0..columns.len()).map(|column| {
-        let (heading, own) = words[column].split_at(shared(column).min(words[column].len()));
-        let is_number = |word: &&str| word.chars().all(|letter| letter.is_ascii_digit());
-        // "Column 1 general rate" is how a person says it.
-        if heading.is_empty() || own.is_empty() || heading.last().is_some_and(is_number) {
-            return columns[column].to_owned();
-        }
-        let is_number = is_number(&own[0]);
-        let column = if is_number { "Column " } else { "" };
-        format!("{column}{} {}", own.join(" "), heading.join(" "))
-    });
-    named.collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_under_one_heading_are_told_apart_first() {
-        let columns =
-            ["Code", "Rates of Duty 1 General", "Rates of Duty 1 Special", "Rates of Duty 2", "Unit of Sale"];
-        let expected = [
-            "Code",
-            "Column 1 General Rates of Duty",
-            "Column 1 Special Rates of Duty",
-            "Column 2 Rates of Duty",
-            "Unit of Sale",
-        ];
-        assert_eq!(readable(&columns), expected);
-        assert_eq!(readable(&["Price in euros", "Price in euros"]), ["Price in euros"; 2]);
-        let said = ["Column 1 general rate", "Column 1 special rate", "Column 2 rate"];
-        assert_eq!(readable(&said), said);
     }
 }

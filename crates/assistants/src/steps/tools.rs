@@ -154,17 +154,23 @@ async fn perform(
             let found =
                 passages.iter().map(|passage| json!({ "title": passage.title, "page": passage.page }));
             let data = found.collect();
-            let origins = passages.into_iter().map(|passage| Origin::Passage(Box::new(passage))).collect();
-            ToolResult { origins, note, data }
+            ToolResult { origins: passages.into_iter().map(Origin::from).collect(), note, data }
+        }
+        ToolOutput::Computed { text, data, passages } => {
+            let origins = [said(tool, &text)].into_iter().chain(passages.into_iter().map(Origin::from));
+            ToolResult { origins: origins.collect(), note: None, data }
         }
         ToolOutput::Said { text, data } => {
-            let text = cut(&text, LONGEST);
             // For the page, which can do without what is too much.
             let data = if data.to_string().len() > LARGEST_DATA { Value::Null } else { data };
-            let origins = vec![Origin::Tool { tool: tool.spec().name.clone(), text }];
-            ToolResult { origins, note: None, data }
+            ToolResult { origins: vec![said(tool, &text)], note: None, data }
         }
     })
+}
+
+/// What a tool says as a source.
+fn said(tool: &dyn Tool, text: &str) -> Origin {
+    Origin::Tool { tool: tool.spec().name.clone(), text: cut(text, LONGEST) }
 }
 
 fn cut(text: &str, most: usize) -> String {

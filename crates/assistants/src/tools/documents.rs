@@ -7,10 +7,12 @@ use ibid_core::Scope;
 use ibid_core::evidence::{Index, Passage, Question};
 use ibid_core::model::ToolSpec;
 use ibid_core::tool::{Tool, ToolError, ToolOutput};
+use ibid_core::value::{Worth, values};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::tables::rows_of_code;
 use super::{ToolContext, arguments, failure, spec};
 use crate::definition::Retrieval;
 
@@ -32,22 +34,21 @@ struct DocumentSearch {
     /// How many passages; as the assistant searches if not given.
     top: Option<usize>,
     types: Types,
+    /// The rows of this code come first.
+    code: Option<String>,
 }
 
 /// Which types of documents a call looks into.
 enum Types {
     Any,
     Only(String),
-    /// These; and all others where nothing is found in them, or nothing that names this code.
-    Preferred {
-        types: Vec<String>,
-        code: Option<String>,
-    },
+    /// These; and all others where nothing is found in them, or nothing that names the code.
+    Preferred(Vec<String>),
 }
 
 impl DocumentSearch {
     fn new(phrasings: impl IntoIterator<Item = String>, types: Types) -> Self {
-        Self { phrasings: phrasings.into_iter().collect(), top: None, types }
+        Self { phrasings: phrasings.into_iter().collect(), top: None, types, code: None }
     }
 }
 
@@ -140,54 +141,82 @@ impl Tool for DocumentTool {
         }
         let mut question = self.retrieval.question(phrasings);
         question.top = search.top.unwrap_or(question.top);
-        match search.types {
-            Types::Any => Ok(found(self.find(scope, question, &[]).await?)),
-            Types::Only(kind) => Ok(found(self.find(scope, question, &[kind]).await?)),
-            Types::Preferred { types, code } => {
+        let mut rows = self.rows(scope, &search).await?;
+        let (passages, note) = match search.types {
+            Types::Any => (self.find(scope, question, &[]).await?, None),
+            Types::Only(kind) => (self.find(scope, question, &[kind]).await?, None),
+            Types::Preferred(types) => {
                 let passages = self.find(scope, question.clone(), &types).await?;
                 let names_code =
-                    |passage: &Passage| code.as_ref().is_none_or(|code| names(&passage.text, code));
+                    |passage: &Passage| search.code.as_ref().is_none_or(|code| names(&passage.text, code));
                 if passages.iter().any(names_code) {
-                    return Ok(found(passages));
+                    (passages, None)
+                } else {
+                    let mut all = self.find(scope, question, &[]).await?;
+                    // What names the code comes first.
+                    all.sort_by_key(|passage| !names_code(passage));
+                    let note = format!(
+                        "nothing on this is in documents of the types {}; all documents were searched",
+                        types.join(", ")
+                    );
+                    (all, Some(note))
                 }
-                let mut all = self.find(scope, question, &[]).await?;
-                // What names the code comes first.
-                all.sort_by_key(|passage| !names_code(passage));
-                let note = format!(
-                    "nothing on this is in documents of the types {}; all documents were searched",
-                    types.join(", ")
-                );
-                Ok(ToolOutput::Found { passages: all, note: Some(note) })
             }
-        }
+        };
+        // What a row was picked out of says nothing more on it.
+        let is_new = |passage: &Passage| {
+            let holds = |row: &Passage| {
+                (&row.document, row.page) == (&passage.document, passage.page)
+                    && (passage.chunks.0..=passage.chunks.1).contains(&row.chunks.0)
+            };
+            !rows.iter().any(holds)
+        };
+        let passages: Vec<Passage> = passages.into_iter().filter(is_new).collect();
+        rows.extend(passages);
+        Ok(ToolOutput::Found { passages: rows, note })
     }
 }
 
 impl DocumentTool {
-    /// The passages in documents of these types; of all types if there are none. What the assistant does not search, its
-    /// tools do not search either.
+    /// These types, of those that the assistant searches: what it does not search, its tools do not search either. None if
+    /// that is nothing; an empty list means all.
+    fn kinds(&self, types: &[String]) -> Option<Vec<String>> {
+        match (self.retrieval.types.as_slice(), types) {
+            ([], asked) => Some(asked.to_vec()),
+            (own, []) => Some(own.to_vec()),
+            (own, asked) => {
+                let both: Vec<String> = own.iter().filter(|kind| asked.contains(kind)).cloned().collect();
+                Some(both).filter(|both| !both.is_empty())
+            }
+        }
+    }
+
+    /// The rows of the code that is looked for, if there is one.
+    async fn rows(&self, scope: &Scope, search: &DocumentSearch) -> Result<Vec<Passage>, ToolError> {
+        let (Some(code), Some(kinds)) = (&search.code, self.kinds(&[SCHEDULE.to_owned()])) else {
+            return Ok(Vec::new());
+        };
+        rows_of_code(&self.index, scope, code, kinds).await
+    }
+
+    /// The passages in documents of these types; of all types if there are none.
     async fn find(
         &self,
         scope: &Scope,
         mut question: Question,
         types: &[String],
     ) -> Result<Vec<Passage>, ToolError> {
-        let own = &self.retrieval.types;
-        question.kinds = match (own.as_slice(), types) {
-            ([], asked) => asked.to_vec(),
-            (own, []) => own.to_vec(),
-            (own, asked) => own.iter().filter(|kind| asked.contains(kind)).cloned().collect(),
-        };
-        if question.kinds.is_empty() && !own.is_empty() {
-            return Ok(Vec::new());
-        }
+        let Some(kinds) = self.kinds(types) else { return Ok(Vec::new()) };
+        question.kinds = kinds;
         let found = self.index.retrieve(scope, &question).await;
         Ok(found.map_err(|error| failure("the search in the documents", error))?.passages)
     }
 }
 
-fn found(passages: Vec<Passage>) -> ToolOutput {
-    ToolOutput::Found { passages, note: None }
+/// The first code in a text.
+fn code_in(text: &str) -> Option<String> {
+    let codes = values(text).into_iter().filter(|value| matches!(value.worth, Worth::Code(_)));
+    codes.map(|value| value.written).next()
 }
 
 /// Whether a text names a code, however its digits are parted.
@@ -201,7 +230,7 @@ fn names(text: &str, code: &str) -> bool {
 /// A type, if one is given. Models name types that there are not, so all others are searched where it has nothing.
 fn preferred(kind: Option<String>) -> Types {
     let kind = kind.filter(|kind| !kind.trim().is_empty());
-    kind.map_or(Types::Any, |kind| Types::Preferred { types: vec![kind], code: None })
+    kind.map_or(Types::Any, |kind| Types::Preferred(vec![kind]))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -248,7 +277,9 @@ struct LookupHtsCode {
 
 fn lookup_hts_code_query(given: Value) -> Result<DocumentSearch, ToolError> {
     let LookupHtsCode { product_description } = arguments(given)?;
-    Ok(DocumentSearch::new([product_description], Types::Only(SCHEDULE.to_owned())))
+    let code = code_in(&product_description);
+    let search = DocumentSearch::new([product_description], Types::Only(SCHEDULE.to_owned()));
+    Ok(DocumentSearch { code, ..search })
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -264,9 +295,8 @@ fn check_tariffs_query(given: Value) -> Result<DocumentSearch, ToolError> {
     let CheckTariffs { hts_code, country_of_origin } = arguments(given)?;
     let phrasings =
         [format!("{hts_code} rate of duty"), format!("{hts_code} additional duty {country_of_origin}")];
-    let types =
-        Types::Preferred { types: [SCHEDULE, SECTION_301].map(str::to_owned).into(), code: Some(hts_code) };
-    Ok(DocumentSearch::new(phrasings, types))
+    let types = Types::Preferred([SCHEDULE, SECTION_301].map(str::to_owned).into());
+    Ok(DocumentSearch { code: Some(hts_code), ..DocumentSearch::new(phrasings, types) })
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -284,10 +314,7 @@ fn check_agency_requirements_query(given: Value) -> Result<DocumentSearch, ToolE
     let agencies = agencies.unwrap_or_default();
     let each = agencies.iter().take(4).map(|agency| format!("{agency} requirements {product_type}"));
     let phrasings = [format!("requirements for the import of {product_type}")].into_iter().chain(each);
-    Ok(DocumentSearch::new(
-        phrasings,
-        Types::Preferred { types: AGENCIES.map(str::to_owned).into(), code: None },
-    ))
+    Ok(DocumentSearch::new(phrasings, Types::Preferred(AGENCIES.map(str::to_owned).into())))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod documents;
 mod mcp;
 mod stocks;
+mod tables;
 mod weather;
 mod web;
 
@@ -48,9 +49,10 @@ pub struct ToolContext<'a> {
 }
 
 /// All of them. A new tool is a row here and a file beside this one.
-pub const TOOLS: [ToolEntry; 7] = [
+pub const TOOLS: [ToolEntry; 8] = [
     ToolEntry { name: "search_documents", setting: None, build: documents::search_documents },
     ToolEntry { name: "search_knowledge", setting: None, build: documents::search_knowledge },
+    ToolEntry { name: "query_tables", setting: None, build: tables::query_tables },
     ToolEntry { name: "lookup_hts_code", setting: None, build: documents::lookup_hts_code },
     ToolEntry { name: "check_tariffs", setting: None, build: documents::check_tariffs },
     ToolEntry {

@@ -17,6 +17,7 @@ use lance_index::vector::ivf::IvfBuildParams;
 use lance_linalg::distance::DistanceType;
 
 use super::Store;
+use super::rows::TABLE;
 use super::table::is_conflict;
 use crate::Error;
 
@@ -71,9 +72,12 @@ impl Store {
             ("kind", IndexType::Bitmap, BuiltinIndexType::Bitmap),
             ("language", IndexType::Bitmap, BuiltinIndexType::Bitmap),
             ("labels", IndexType::LabelList, BuiltinIndexType::LabelList),
+            (TABLE, IndexType::BTree, BuiltinIndexType::BTree),
         ];
-        for (column, kind, builtin) in
-            scalar.into_iter().filter(|(column, ..)| !there.iter().any(|name| name == column))
+        let has_column: Vec<bool> =
+            scalar.iter().map(|(column, ..)| dataset.schema().field(column).is_some()).collect();
+        let missing = scalar.into_iter().zip(has_column).filter_map(|(index, has)| has.then_some(index));
+        for (column, kind, builtin) in missing.filter(|(column, ..)| !there.iter().any(|name| name == column))
         {
             let params = ScalarIndexParams::for_builtin(builtin);
             dataset.create_index(&[column], kind, Some(column.to_owned()), &params, true).await?;

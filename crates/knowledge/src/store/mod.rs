@@ -31,7 +31,7 @@ use self::objects::BlobStore;
 pub(crate) use self::objects::LocalFile;
 pub use self::pin::BlobPin;
 use self::pin::BlobPins;
-pub(crate) use self::rows::{Hit, chunk_id};
+pub(crate) use self::rows::{Hit, chunk_id, of_tables};
 use self::table::Table;
 use crate::Error;
 use crate::chunk::Chunk;

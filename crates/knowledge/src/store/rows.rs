@@ -16,6 +16,7 @@ use super::filter::EVERYBODY;
 use crate::Error;
 use crate::chunk::Chunk;
 use crate::document::Document;
+use crate::tables::TableChunk;
 use crate::terms;
 
 /// The most text of one document, in bytes: a column of one commit holds twice as much.
@@ -29,13 +30,18 @@ const PASSAGE: [&str; 13] = [
 
 /// The table of a document that a chunk has rows of, and what is known of them. Stores of before 0.2 have no such columns
 /// until something is loaded.
-const TABLE: &str = "table_number";
+pub(super) const TABLE: &str = "table_number";
 const TABLE_ROWS: &str = "table_rows";
 
 /// The columns of a version of the chunks that a passage is made of.
 pub(crate) fn passage_columns(dataset: &Dataset) -> Vec<&'static str> {
     let rows = Some(TABLE_ROWS).filter(|rows| dataset.schema().field(rows).is_some());
     PASSAGE.into_iter().chain(rows).collect()
+}
+
+/// A filter that lets rows of tables through only; none if a version of the chunks has none.
+pub(crate) fn of_tables(dataset: &Dataset, filter: &str) -> Option<String> {
+    dataset.schema().field(TABLE).map(|_| format!("{filter} AND {TABLE} IS NOT NULL"))
 }
 
 /// The columns of tables, if a version of the chunks has none.
@@ -282,6 +288,26 @@ pub(crate) fn hits(batch: &RecordBatch, score: Option<&str>) -> Result<Vec<Hit>,
         });
     }
     Ok(hits)
+}
+
+/// The columns of a part of a table.
+pub(super) const TABLE_CHUNK: [&str; 4] = ["chunk", "page", "text", TABLE_ROWS];
+
+/// The parts of a table.
+pub(super) fn table_chunks(batch: &RecordBatch) -> Result<Vec<TableChunk>, Error> {
+    let (chunk, page): (&UInt32Array, &UInt32Array) = (column(batch, "chunk")?, column(batch, "page")?);
+    let (text, rows) = (texts(batch, "text")?, texts(batch, TABLE_ROWS)?);
+    let parts = (0..batch.num_rows()).filter(|row| rows.is_valid(*row)).map(|row| {
+        let rows = serde_json::from_str(rows.value(row))
+            .map_err(|error| Error::Damaged(format!("a row cannot be read: {error}")))?;
+        Ok(TableChunk {
+            chunk: chunk.value(row),
+            page: page.value(row),
+            text: text.value(row).to_owned(),
+            rows,
+        })
+    });
+    parts.collect()
 }
 
 /// The vectors of some rows, one after the other.

@@ -12,11 +12,15 @@ use lance_linalg::distance::DistanceType;
 use super::rows::{self, Hit, passage_columns};
 use super::{Store, filter};
 use crate::Error;
+use crate::tables::TableChunk;
 
 /// How many partitions of the index a search looks into, so that its recall is that of comparing all vectors.
 pub(super) const PROBES: usize = 48;
 /// How many times the wanted number of rows is compared exactly at the end.
 pub(super) const REFINE: u32 = 5;
+
+/// Of a longer table, so many chunks are asked.
+const MOST_TABLE_CHUNKS: usize = 50_000;
 
 impl Store {
     /// The chunks that share the most telling terms with a question.
@@ -89,6 +93,23 @@ impl Store {
         scan.filter(&format!("{filter} AND page = {page}"))?.project(&passage_columns(dataset))?;
         let hits = rows::hits(&scan.try_into_batch().await?, None)?;
         Ok(hits.into_iter().map(|hit| hit.passage).collect())
+    }
+
+    /// The parts of a table of a document in their order, of those that the filter lets through.
+    pub(crate) async fn table_chunks(
+        dataset: &Arc<Dataset>,
+        filter: &str,
+        document: &str,
+        table: u32,
+    ) -> Result<Vec<TableChunk>, Error> {
+        let document = filter::quoted(document);
+        let mut scan = dataset.scan();
+        scan.filter(&format!("{filter} AND document = {document} AND {} = {table}", rows::TABLE))?
+            .project(&rows::TABLE_CHUNK)?;
+        let mut parts = rows::table_chunks(&scan.try_into_batch().await?)?;
+        parts.sort_by_key(|part| part.chunk);
+        parts.truncate(MOST_TABLE_CHUNKS);
+        Ok(parts)
     }
 
     /// Chunks by their names, of those that the filter lets through.

@@ -37,13 +37,13 @@ fn rows_of<'a>(sources: &[&'a Source]) -> Vec<Row<'a>> {
     sources.iter().flat_map(of_source).collect()
 }
 
-/// The values of an answer that belong to another row, column, period or unit than it says. `recomputed` are values that it has
+/// The values of an answer that belong to another row, column, period or unit than it says. `made` are values that it has
 /// made of others.
 pub(super) fn misplaced(
     claims: &str,
     sources: &[&Source],
     said: &str,
-    recomputed: &[Value],
+    made: &[Value],
     language: Language,
 ) -> Vec<Warning> {
     let rows = rows_of(sources);
@@ -51,8 +51,8 @@ pub(super) fn misplaced(
     let check = Check { rows: &rows, subjects: &subjects, texts: language.texts() };
     let asked = subjects.named(said, &[]);
     let claims = marks::without(claims);
-    let is_recomputed = |claim: &Claim| match &claim.worth {
-        ClaimedValue::Quantity(value) => recomputed.iter().any(|other| other.worth == value.worth),
+    let is_made = |claim: &Claim| match &claim.worth {
+        ClaimedValue::Quantity(value) => made.iter().any(|other| other.worth == value.worth),
         ClaimedValue::Free => false,
     };
     let mut warnings = Vec::new();
@@ -62,7 +62,7 @@ pub(super) fn misplaced(
         for (place, clause) in clauses(sentence, &subjects) {
             let own = claims_of(clause, &subjects);
             let named = subjects.named(clause, &own).or(&before).or(&asked);
-            for claim in own.iter().filter(|claim| !is_recomputed(claim)) {
+            for claim in own.iter().filter(|claim| !is_made(claim)) {
                 let stands = claim.stands.start + place..claim.stands.end + place;
                 match prose.verdict(sentence, &Claim { stands, ..claim.clone() }) {
                     prose::Verdict::Right => {}
@@ -91,6 +91,28 @@ pub(super) fn misplaced(
 pub(super) fn names_in(sources: &[&Source]) -> impl Fn(&str, &Value) -> bool + use<> {
     let subjects = Subjects::of(&rows_of(sources));
     move |sentence, value| subjects.is_name(sentence, value)
+}
+
+/// Which columns of tables a question asks for.
+pub(crate) struct AskedColumns {
+    subjects: Subjects,
+    named: Named,
+}
+
+impl AskedColumns {
+    /// Those that a question names, of the tables in some sources.
+    pub(crate) fn of(question: &str, sources: &[&Source]) -> Self {
+        let subjects = Subjects::of(&rows_of(sources));
+        let named = subjects.named(question, &[]);
+        Self { subjects, named }
+    }
+
+    /// The columns of a row that are asked for; none if that is not clear.
+    pub(crate) fn in_row(&self, record: &Record) -> Vec<usize> {
+        let columns = self.subjects.columns(record, &self.named);
+        // Words that most columns share tell none of them.
+        if columns.len() * 2 > record.columns.names.len() { Vec::new() } else { columns }
+    }
 }
 
 struct Check<'a> {
