@@ -102,6 +102,10 @@ eval-knowledge: fetch-test-models
     cargo test --workspace --all-features --test it -- --ignored --nocapture knowledge::
 
 # How many questions a real small model answers right, and what is flagged: hours; IBID_EVERY=8 for every eighth, IBID_SETS=trade,
+# Whether a model is shown the row that answers, and it alone; the documents are those of eval-answers: two minutes
+eval-shown: fetch-test-models
+    cargo test --workspace --all-features --test it -- --ignored --nocapture --test-threads 1 answers::how_often
+
 # IBID_RESULTS=answers.jsonl to keep what is answered and go on with it later
 eval-answers: fetch-test-models
     cargo test --workspace --all-features --test it -- --ignored --nocapture answers::

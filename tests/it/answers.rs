@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use futures_util::StreamExt;
@@ -12,7 +12,7 @@ use ibid_core::evidence::Index;
 use ibid_core::{Message, ThreadId, TurnEvent};
 use ibid_engine::{Engine, LocalEngine, turn_events};
 use ibid_knowledge::{Ingestion, Search};
-use ibid_testkit::RealServer;
+use ibid_testkit::{RealServer, Reply, Script, ScriptedServer, Seen};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -23,8 +23,6 @@ use crate::stage::{Stage, scope};
 const CONTEXT: usize = 4096;
 const ANSWER: usize = 300;
 const CHAPTERS: [u32; 4] = [84, 85, 90, 94];
-/// A row is described by so many of its headings, with its own text.
-const NAMED_BY: usize = 3;
 /// Questions on prose, of each language.
 const ON_PROSE: usize = 50;
 
@@ -35,6 +33,8 @@ struct Asked {
     assistant: &'static str,
     mode: &'static str,
     question: String,
+    /// The code of the row that answers.
+    row: String,
     /// What a right answer says, in one of these ways.
     right: Vec<String>,
     /// Values that a right answer does not give instead.
@@ -93,6 +93,42 @@ async fn how_many_answers_are_right() {
             middle(|one| one.first_word),
             middle(|one| one.calls as f64),
         );
+    }
+}
+
+/// Whether the row that answers is among what a model is shown, and alone there: what it cannot read, it cannot get right.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the documents of `just eval-answers`: `just eval-shown`"]
+#[allow(clippy::print_stdout, reason = "the figures are the output")]
+async fn how_often_the_right_row_is_shown() {
+    let data = data();
+    let index: Arc<dyn Index> = Arc::new(Box::pin(library(&data)).await);
+    let seen: Arc<Mutex<String>> = Arc::default();
+    let server = {
+        let seen = seen.clone();
+        let answer = move |request: &Seen| {
+            *seen.lock().unwrap() = request.body["messages"].to_string();
+            Reply::text("Free [1]")
+        };
+        ScriptedServer::start(Script::new().by(answer)).await
+    };
+    let (by_code, by_description) = on_tariffs(&data);
+    for set in [by_code, by_description] {
+        let desk = Desk::open(index.clone(), server.url(), &set[0]).await;
+        let (mut shown, mut alone) = (0, 0);
+        for asked in &set {
+            desk.ask(asked).await;
+            let prompt = seen.lock().unwrap().clone();
+            let codes: Vec<&str> =
+                prompt.split("Subheading: ").skip(1).filter_map(|rest| rest.split("\\n").next()).collect();
+            let is_right = |code: &&str| code.starts_with(&asked.row);
+            shown += usize::from(codes.iter().any(is_right));
+            alone += usize::from(!codes.is_empty() && codes.iter().all(is_right));
+            if !codes.iter().all(is_right) || codes.is_empty() {
+                println!("{} {codes:?} {}", asked.row, asked.question);
+            }
+        }
+        println!("| {} | {} | shown {shown} | alone {alone} |", set[0].set, set.len());
     }
 }
 
@@ -251,7 +287,7 @@ fn plain(text: &str) -> String {
     format!(" {} ", words.collect::<Vec<_>>().join(" "))
 }
 
-/// The questions on the tariff schedule whose rate is known, by code; and every second of them by what the row says.
+/// The questions on the tariff schedule whose rate is known, by code; and by what the row says, if it says something.
 fn on_tariffs(data: &Path) -> (Vec<Asked>, Vec<Asked>) {
     let gold = std::fs::read_to_string(data.join("trade_compliance/gold/hts_gold.jsonl")).unwrap();
     let gold = gold.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -260,17 +296,20 @@ fn on_tariffs(data: &Path) -> (Vec<Asked>, Vec<Asked>) {
         let (right, column2) = (text(line, "answer"), text(line, "column2"));
         let wrong = [column2, "Free".to_owned()].into_iter().filter(|other| *other != right).collect();
         let (assistant, mode) = ("trade-compliance", "standard");
-        Asked { set, corpus: "trade", assistant, mode, question, wrong, right: vec![right] }
+        let row = text(line, "hts");
+        Asked { set, corpus: "trade", assistant, mode, question, row, wrong, right: vec![right] }
     };
     let gold: Vec<Value> = gold.filter(|line| line["page"].is_u64()).collect();
     let by_code = gold.iter().map(|line| asked(line, "trade", text(line, "question")));
-    let by_description = gold.iter().step_by(2).map(|line| {
+    let by_description = gold.iter().filter_map(|line| {
         let described = text(line, "description");
-        let mut parts: Vec<&str> = described.split(" > ").collect();
-        parts.reverse();
-        parts.truncate(NAMED_BY);
-        let question = format!("What is the column 1 general rate of duty for {}?", parts.join(", of "));
-        asked(line, "trade-described", question)
+        // What is said before the first semicolon, from the row up; nobody asks for "Other".
+        let parts = described.split(" > ").map(|part| part.split(';').next().unwrap_or(part).trim());
+        let mut parts = parts.collect::<Vec<_>>().into_iter().rev();
+        let own = parts.next().filter(|own| !own.starts_with("Other"))?;
+        let over: Vec<&str> = parts.filter(|part| *part != "Other").collect();
+        let question = format!("What is the column 1 general rate of duty for {own}, {}?", over.join(", "));
+        Some(asked(line, "trade-described", question))
     });
     (by_code.collect(), by_description.collect())
 }
@@ -288,6 +327,7 @@ fn on_prose(data: &Path, language: &'static str) -> Vec<Asked> {
                     assistant: "policy-desk",
                     mode: "rag",
                     question: asked["question"].as_str().unwrap().to_owned(),
+                    row: String::new(),
                     right: right.filter_map(|one| Some(one["text"].as_str()?.to_owned())).collect(),
                     wrong: Vec::new(),
                 });

@@ -208,6 +208,16 @@ impl Index for Texts {
         Ok(Some(1.0))
     }
 
+    async fn table(
+        &self,
+        _: &Scope,
+        _: &DocumentId,
+        _: u32,
+        _: usize,
+    ) -> Result<Vec<Passage>, EvidenceError> {
+        Ok(Vec::new())
+    }
+
     async fn query_tables(&self, _: &Scope, _: &TableQuery) -> Result<TableAnswer, EvidenceError> {
         Ok(TableAnswer::default())
     }

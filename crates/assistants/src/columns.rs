@@ -54,6 +54,16 @@ impl Index for NamedColumns {
         self.index.relevance(scope, text).await
     }
 
+    async fn table(
+        &self,
+        scope: &Scope,
+        document: &DocumentId,
+        table: u32,
+        most: usize,
+    ) -> Result<Vec<Passage>, EvidenceError> {
+        Ok(self.named(self.index.table(scope, document, table, most).await?))
+    }
+
     async fn query_tables(&self, scope: &Scope, query: &TableQuery) -> Result<TableAnswer, EvidenceError> {
         let query = TableQuery { names: self.names.clone(), ..query.clone() };
         let answer = self.index.query_tables(scope, &query).await?;

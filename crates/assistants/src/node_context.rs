@@ -280,6 +280,16 @@ impl Index for Absent {
         Ok(None)
     }
 
+    async fn table(
+        &self,
+        _: &Scope,
+        _: &DocumentId,
+        _: u32,
+        _: usize,
+    ) -> Result<Vec<Passage>, EvidenceError> {
+        Ok(Vec::new())
+    }
+
     async fn query_tables(&self, _: &Scope, _: &TableQuery) -> Result<TableAnswer, EvidenceError> {
         Ok(TableAnswer::default())
     }

@@ -50,6 +50,14 @@ impl Source {
         }
     }
 
+    /// The passage that it is, if it is one.
+    pub(crate) fn into_passage(self) -> Option<Passage> {
+        match self.origin {
+            Origin::Passage(passage) => Some(*passage),
+            Origin::Tool { .. } => None,
+        }
+    }
+
     /// What stands over it: the title of its document and the headings; nothing for what a tool gave back.
     pub(crate) fn over(&self) -> String {
         match &self.origin {

@@ -172,6 +172,19 @@ pub trait Index: Send + Sync {
     /// Fails when the store or the embedding model cannot be reached.
     async fn relevance(&self, scope: &Scope, text: &str) -> Result<Option<f32>, EvidenceError>;
 
+    /// A table of a document, chunk by chunk in reading order. Empty if the scope sees no such table, or it is longer than
+    /// `most` chunks.
+    ///
+    /// # Errors
+    /// Fails when the store cannot be read.
+    async fn table(
+        &self,
+        scope: &Scope,
+        document: &DocumentId,
+        table: u32,
+        most: usize,
+    ) -> Result<Vec<Passage>, EvidenceError>;
+
     /// What the table says that fits a query best, of those that the scope may see.
     ///
     /// # Errors

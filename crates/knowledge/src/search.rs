@@ -271,6 +271,16 @@ impl Index for Search {
         self.nearest(scope, text).await.map_err(to_evidence_error)
     }
 
+    async fn table(
+        &self,
+        scope: &Scope,
+        document: &DocumentId,
+        table: u32,
+        most: usize,
+    ) -> Result<Vec<Passage>, EvidenceError> {
+        self.whole_table(scope, document, table, most).await.map_err(to_evidence_error)
+    }
+
     async fn query_tables(&self, scope: &Scope, query: &TableQuery) -> Result<TableAnswer, EvidenceError> {
         self.ask_tables(scope, query).await.map_err(to_evidence_error)
     }

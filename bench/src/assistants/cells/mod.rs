@@ -83,7 +83,46 @@ async fn run(data: &Path) -> anyhow::Result<()> {
         }
     }
     println!("\n{:.1} ms for each statement", took.as_secs_f64() * 1000.0 / statements.len() as f64);
+    println!(
+        "{:.1} ms for an answer with ten of them, at the median",
+        ten_claims(&search, &statements).await?
+    );
+    let stored = sizes(&sets);
+    println!(
+        "{:.1} MB of text and {:.1} MB of what is kept of tables beside it",
+        stored.0 as f64 / 1e6,
+        stored.1 as f64 / 1e6
+    );
     Ok(())
+}
+
+/// So many answers are timed.
+const ANSWERS: usize = 41;
+/// Each with so many statements, and no more sources than a turn has.
+const CLAIMS: usize = 10;
+const SOURCES: usize = 10;
+
+/// How many milliseconds the check of an answer with ten statements takes, at the median.
+async fn ten_claims(search: &Search, statements: &[Statement]) -> anyhow::Result<f64> {
+    let mut took = Vec::new();
+    for answer in statements.chunks(CLAIMS).step_by(statements.len() / CLAIMS / ANSWERS) {
+        let mut passages: Vec<Passage> =
+            answer.iter().flat_map(|one| one.passages.first().cloned()).collect();
+        passages.truncate(SOURCES);
+        let text: Vec<&str> = answer.iter().map(|one| one.text.as_str()).collect();
+        let began = Instant::now();
+        checked(search, &text.join(" "), &passages).await?;
+        took.push(began.elapsed().as_secs_f64() * 1000.0);
+    }
+    took.sort_by(f64::total_cmp);
+    Ok(took[took.len() / 2])
+}
+
+/// How many bytes the texts of passages have, and what is kept of their tables.
+fn sizes(sets: &Sets) -> (usize, usize) {
+    let passages = || sets.values().flatten().flatten();
+    let tables = passages().filter_map(|passage| serde_json::to_string(&passage.tables).ok());
+    (passages().map(|passage| passage.text.len()).sum(), tables.map(|table| table.len()).sum())
 }
 
 /// The file that keeps what was read, for whoever works on the check alone.
@@ -169,12 +208,17 @@ fn files(data: &Path) -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
 }
 
 async fn warnings(search: &Search, statement: &Statement) -> anyhow::Result<Vec<Warning>> {
+    checked(search, &statement.text, &statement.passages).await
+}
+
+/// What the guard finds in a text that cites all of some passages.
+async fn checked(search: &Search, text: &str, passages: &[Passage]) -> anyhow::Result<Vec<Warning>> {
     let sources: Vec<Source> = (1..)
-        .zip(&statement.passages)
-        .map(|(number, passage)| Source { number, origin: Origin::Passage(Box::new(passage.clone())) })
+        .zip(passages)
+        .map(|(number, passage)| Source { number, origin: Origin::from(passage.clone()) })
         .collect();
     let marks: Vec<String> = sources.iter().map(|source| format!("[{}]", source.number)).collect();
-    let answer = format!("{} {}", statement.text, marks.concat());
+    let answer = format!("{text} {}", marks.concat());
     let written = ParsedAnswer {
         claims: answer.clone(),
         answer,

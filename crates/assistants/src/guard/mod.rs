@@ -31,7 +31,7 @@ use crate::records;
 use crate::source::{Origin, Source};
 use arithmetic::recompute;
 use attribution::{Attribution, attribute, unrelated, with_marks};
-pub(crate) use cells::AskedColumns;
+pub(crate) use cells::AskedCells;
 use cells::{misplaced, names_in};
 use claims::{borne_values, unborne_values};
 pub(crate) use lines::pieces;

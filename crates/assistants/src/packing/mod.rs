@@ -5,7 +5,7 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::guard::{AskedColumns, pieces};
+use crate::guard::{AskedCells, pieces};
 use crate::records;
 use crate::source::{Origin, Source, beginning, harmless};
 use words::Weights;
@@ -39,12 +39,15 @@ pub(crate) fn pack(
     if fits && !sources.iter().any(|source| source.text().lines().any(records::is_row)) {
         return whole;
     }
-    let asked = AskedColumns::of(question, &sources.iter().collect::<Vec<_>>());
+    let asked = AskedCells::of(question, &sources.iter().collect::<Vec<_>>());
     let texts: Vec<Vec<Piece>> = sources.iter().map(|source| pieces_of(source, &asked)).collect();
     let scores = scores(&texts, question);
     let (most_rows, row_floor) = if fits { (MOST_ROWS_WITH_ROOM, 0.0) } else { (MOST_ROWS, ROW_FLOOR) };
     let chosen = BTreeMap::new();
     let mut packing = Packing { sources, room, count, scores, texts, most_rows, row_floor, chosen };
+    if !fits && packing.take_asked(asked.rows()) {
+        return packing.shown(question);
+    }
     packing.take_best();
     packing.take_around();
     packing.fill();
@@ -58,12 +61,14 @@ struct Piece {
     /// What else it is about: the headings over it.
     under: String,
     is_row: bool,
+    /// Where a row begins in the text of its source.
+    begins: usize,
     /// The line that stands as a title over it, by its place.
     title: Option<usize>,
 }
 
 /// The rows and sentences of a source, in their order. The names of columns stand in every row.
-fn pieces_of(source: &Source, asked: &AskedColumns) -> Vec<Piece> {
+fn pieces_of(source: &Source, asked: &AskedCells) -> Vec<Piece> {
     let (text, headings) = (source.text(), source.headings());
     let said: &[String] = match &source.origin {
         Origin::Passage(passage) => &passage.path,
@@ -79,10 +84,14 @@ fn pieces_of(source: &Source, asked: &AskedColumns) -> Vec<Piece> {
             if is_title(&text) {
                 title = Some(all.len());
             }
-            let over =
-                title.map_or("", |title: usize| all.get(title).map_or("", |title| title.text.as_str()));
-            let under = format!("{headings}\n{over}");
-            all.push(Piece { text, under, is_row: false, title: title.filter(|title| *title != all.len()) });
+            let under = headings.clone();
+            all.push(Piece {
+                text,
+                under,
+                is_row: false,
+                begins: 0,
+                title: title.filter(|title| *title != all.len()),
+            });
         }
     };
     for line in text.split_inclusive('\n') {
@@ -98,6 +107,7 @@ fn pieces_of(source: &Source, asked: &AskedColumns) -> Vec<Piece> {
                 text: record.shown(said, &asked.in_row(&record)),
                 under: record.path.join("\n"),
                 is_row: true,
+                begins: at,
                 title: None,
             });
         }
@@ -119,7 +129,11 @@ fn scores(texts: &[Vec<Piece>], question: &str) -> Vec<Vec<f64>> {
     let weights = Weights::of(question, texts.iter().flatten().map(|piece| piece.text.as_str()));
     let of_source = texts.iter().enumerate().map(|(rank, pieces)| {
         let rank = 1.0 + RANK / (rank as f64 + 1.0);
-        pieces.iter().map(|piece| rank * weights.fit(&piece.text, &piece.under)).collect()
+        let fit = |piece: &Piece| {
+            let title = piece.title.and_then(|title| pieces.get(title)).map(|title| title.text.as_str());
+            rank * weights.fit(&piece.text, &piece.under, title)
+        };
+        pieces.iter().map(fit).collect()
     });
     of_source.collect()
 }
@@ -173,6 +187,19 @@ impl Packing<'_> {
         self.room -= needed;
         self.chosen.entry(source).or_default().insert(piece);
         true
+    }
+
+    /// The rows that are asked for and nothing else, if they are. What a model is not shown, it does not take for the answer.
+    fn take_asked(&mut self, rows: &[(u32, usize)]) -> bool {
+        let is_asked = |place: &Place| {
+            let (number, piece) = (self.sources[place.0].number, self.piece(*place));
+            piece.is_row && rows.contains(&(number, piece.begins))
+        };
+        let asked: Vec<Place> = self.ranked().into_iter().filter(is_asked).take(self.most_rows).collect();
+        for place in asked {
+            self.take(place);
+        }
+        !self.chosen.is_empty()
     }
 
     /// The rows and sentences that fit best.
@@ -353,6 +380,18 @@ mod tests {
             Article: Light-emitting diode (LED) light sources: Light-emitting diode (LED) lamps\n\
             General: 2%\n</source>";
         assert_eq!(shown, [expected], "the column that is asked for");
+        let prose =
+            "The general rate of 8539.52.00 is told in many places, of which this is one. ".repeat(20);
+        let sources = [source(1, TABLE), source(2, &prose)];
+        let asked = pack(&sources, "What is the general rate for 8539.52.00?", 300, &count);
+        assert_eq!(asked, [expected], "the cell that is asked for, and nothing else");
+        let more = pack(
+            &sources,
+            "What is the general rate for 8539.52.00, and in which places is it told?",
+            300,
+            &count,
+        );
+        assert!(more.iter().any(|shown| shown.contains("told in many places")), "{more:?}");
         let shown = pack(&[source(1, TABLE)], "duty on straight tubes", 120, &count);
         assert!(shown[0].contains("Code: 8539.31.00.40\n"), "{}", shown[0]);
         assert!(
@@ -361,6 +400,14 @@ mod tests {
             shown[0]
         );
         assert!(!shown[0].contains("LED"), "{}", shown[0]);
+        let question = "What is the general rate for \"Straight tubes\" under \"Fluorescent, hot cathode\"?";
+        let shown = pack(&[source(1, TABLE)], question, 120, &count);
+        assert!(
+            shown[0].ends_with("Straight tubes\nGeneral: 2.4%\n</source>"),
+            "what is under it: {}",
+            shown[0]
+        );
+        assert_eq!(shown[0].matches("Code:").count(), 1, "{}", shown[0]);
         let shown = pack(&[source(1, TABLE)], "parts of lamps", 120, &count);
         assert!(shown[0].contains("Article: Parts\n"), "no heading of others: {}", shown[0]);
     }

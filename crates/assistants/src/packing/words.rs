@@ -13,6 +13,8 @@ const DIGITS: f64 = 3.0;
 const CODE: f64 = 20.0;
 /// A number of the question at the beginning of a paragraph: this is note 2, or article 5.
 const NUMBERED: f64 = 10.0;
+/// And by so much less if its title is not in the question.
+const UNNAMED: f64 = 3.0;
 /// What stands in the headings over a piece counts for so much.
 const UNDER: f64 = 0.5;
 
@@ -44,9 +46,11 @@ impl Weights {
         Self { weights, codes, numbers }
     }
 
-    /// How well a piece fits.
-    pub(super) fn fit(&self, text: &str, under: &str) -> f64 {
-        let (own, over) = (words(text), words(under));
+    /// How well a piece fits: by its text, by the headings over it, and by the line that is its title, if it has one.
+    pub(super) fn fit(&self, text: &str, under: &str, title: Option<&str>) -> f64 {
+        let title = title.map(words).unwrap_or_default();
+        let (own, mut over) = (words(text), words(under));
+        over.extend(title.iter().cloned());
         let mut fit = 0.0;
         for (word, weight) in &self.weights {
             if own.contains(word) {
@@ -56,7 +60,10 @@ impl Weights {
             }
         }
         if self.numbers.iter().any(|number| begins_with(text, number)) {
-            fit += NUMBERED;
+            // "Note 2" is under "Notes" rather than under "Additional notes", and there rather than anywhere.
+            let others = title.iter().filter(|word| !self.weights.contains_key(*word)).count();
+            let is_named = others < title.len();
+            fit += if is_named { NUMBERED / (1.0 + others as f64) } else { NUMBERED / UNNAMED };
         }
         // A row with the code, or with one that goes on with it; the nearer the better.
         for code in &self.codes {
@@ -118,14 +125,16 @@ mod tests {
             "lamps and l\u{e1}mparas",
         ];
         let weights = Weights::of("the rate of LAMPS of 8539.52.00", pieces.into_iter());
-        let fits: Vec<f64> = pieces.iter().map(|piece| weights.fit(piece, "")).collect();
+        let fits: Vec<f64> = pieces.iter().map(|piece| weights.fit(piece, "", None)).collect();
         assert!(fits[0] > fits[1] && fits[1] > fits[3] && fits[3] > fits[2], "{fits:?}");
-        assert!(weights.fit("others", "lamps") > 0.0);
+        assert!(weights.fit("others", "lamps", None) > 0.0);
         let notes =
             ["1. See note 2 of this chapter.", "2. Machines are not parts.", "2.5 % of them note it."];
         let weights = Weights::of("What does note 2 say?", notes.into_iter());
-        let fits: Vec<f64> = notes.iter().map(|piece| weights.fit(piece, "Notes")).collect();
+        let fits: Vec<f64> = notes.iter().map(|piece| weights.fit(piece, "", Some("Notes"))).collect();
         assert!(fits[1] > fits[0] && fits[0] > fits[2], "{fits:?}");
+        let other = weights.fit(notes[1], "", Some("Additional U.S. Notes"));
+        assert!(fits[1] > other && other > weights.fit(notes[1], "", None), "{fits:?} {other}");
         assert_eq!(
             words("L\u{e1}mparas, lamps: 2.5 a."),
             ["2.5", "lampar", "lamp"].map(str::to_owned).into()

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ibid_core::evidence::Passage;
-use ibid_core::table::{BAR, readable_names};
+use ibid_core::table::{BAR, CellKind, readable_names};
 
 use crate::source::{Origin, Source};
 
@@ -92,8 +92,12 @@ impl Columns {
             let letters = cells.map(|cell| cell.chars().filter(|letter| letter.is_alphabetic()).count());
             letters.map(|letters| letters.min(LONG_CELL)).sum::<usize>()
         };
-        // The longest text that is no code.
-        let described = (0..count).max_by_key(|column| (length(*column), std::cmp::Reverse(*column)));
+        // The longest text that is no code, rate or amount.
+        let is_text = |column: usize| {
+            CellKind::of(rows.iter().filter_map(|row| row.get(column)).copied()) == CellKind::Text
+        };
+        let described =
+            (0..count).max_by_key(|column| (is_text(*column), length(*column), std::cmp::Reverse(*column)));
         let written = names.iter().map(|name| (*name).to_owned()).collect();
         Self { names: readable_names(names), written, described }
     }

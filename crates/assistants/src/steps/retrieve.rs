@@ -5,9 +5,12 @@ use std::sync::Arc;
 use futures_util::future::try_join_all;
 use ibid_core::answer::SearchRequest;
 use ibid_core::event::TurnEvent;
+use ibid_core::evidence::{DocumentId, EvidenceError, Passage};
+use ibid_core::value::{Worth, values};
 use ibid_graph::{Context, NodeError};
 use tracing::Instrument;
 
+use crate::guard::AskedCells;
 use crate::node_context::{NodeContext, emit, not_searched};
 use crate::source::{Source, take};
 use crate::turn::{TurnState, TurnUpdate};
@@ -39,6 +42,9 @@ pub(crate) async fn retrieve(
     let ranks =
         (0..longest).flat_map(|rank| found.iter().filter_map(move |evidence| evidence.passages.get(rank)));
     let passages: Vec<_> = ranks.cloned().collect();
+    let mut rows = described_rows(&node_context, &turn, &passages).await.map_err(not_searched)?;
+    rows.extend(passages);
+    let passages = rows;
     let mut sources = turn.sources.clone();
     take(&mut sources, passages.clone());
     emit(&context, &TurnEvent::Sources { sources: sources.iter().map(Source::info).collect() });
@@ -46,6 +52,51 @@ pub(crate) async fn retrieve(
         searches.into_iter().filter_map(|search| search.phrasings.into_iter().next()).collect();
     emit(&context, &TurnEvent::Searched { queries: searched.clone() });
     Ok(TurnUpdate::Retrieved { passages, searched })
+}
+
+/// Whole tables of so many are looked through for the row that a question describes, if they have no more chunks than these.
+const TABLES: usize = 2;
+const LONGEST_TABLE: usize = 600;
+
+/// The passages with the row that a question describes, where it asks for a cell of one. A search finds the table by all that
+/// is said; the row may stand anywhere in it. The row of a code is found by the search.
+async fn described_rows(
+    node_context: &NodeContext,
+    turn: &TurnState,
+    found: &[Passage],
+) -> Result<Vec<Passage>, EvidenceError> {
+    let with_tables = || found.iter().filter(|passage| !passage.tables.is_empty());
+    let has_code = values(&turn.question).iter().any(|value| matches!(value.worth, Worth::Code(_)));
+    if has_code || !asked_cells(&turn.question, with_tables().cloned()).1.has_column() {
+        return Ok(Vec::new());
+    }
+    let mut tables: Vec<(&DocumentId, u32)> = Vec::new();
+    for (document, rows) in with_tables().flat_map(|own| own.tables.iter().map(|rows| (&own.document, rows)))
+    {
+        if !tables.contains(&(document, rows.table)) {
+            tables.push((document, rows.table));
+        }
+    }
+    for (document, table) in tables.into_iter().take(TABLES) {
+        let index = node_context.ports.index.as_ref();
+        let whole = index.table(&turn.request.scope, document, table, LONGEST_TABLE).await?;
+        let (sources, asked) = asked_cells(&turn.question, whole);
+        let is_asked = |source: &Source| asked.rows().iter().any(|(number, _)| *number == source.number);
+        let rows = sources.into_iter().filter(is_asked).filter_map(Source::into_passage);
+        let rows: Vec<Passage> = rows.collect();
+        if !rows.is_empty() {
+            return Ok(rows);
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// Passages as sources, and the cells of them that a question asks for.
+fn asked_cells(question: &str, passages: impl IntoIterator<Item = Passage>) -> (Vec<Source>, AskedCells) {
+    let mut sources = Vec::new();
+    take(&mut sources, passages);
+    let asked = AskedCells::of(question, &sources.iter().collect::<Vec<_>>());
+    (sources, asked)
 }
 
 /// What is to be looked for: what was worked out, or else the question itself, in every document that is named.

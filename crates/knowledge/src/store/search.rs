@@ -102,14 +102,28 @@ impl Store {
         document: &str,
         table: u32,
     ) -> Result<Vec<TableChunk>, Error> {
-        let document = filter::quoted(document);
         let mut scan = dataset.scan();
-        scan.filter(&format!("{filter} AND document = {document} AND {} = {table}", rows::TABLE))?
-            .project(&rows::TABLE_CHUNK)?;
+        scan.filter(&in_table(filter, document, table))?.project(&rows::TABLE_CHUNK)?;
         let mut parts = rows::table_chunks(&scan.try_into_batch().await?)?;
         parts.sort_by_key(|part| part.chunk);
         parts.truncate(MOST_TABLE_CHUNKS);
         Ok(parts)
+    }
+
+    /// So many chunks of a table of a document at most, of those that the filter lets through.
+    pub(crate) async fn of_table(
+        dataset: &Arc<Dataset>,
+        filter: &str,
+        document: &str,
+        table: u32,
+        most: usize,
+    ) -> Result<Vec<Passage>, Error> {
+        let mut scan = dataset.scan();
+        scan.filter(&in_table(filter, document, table))?
+            .project(&passage_columns(dataset))?
+            .limit(Some(i64::try_from(most).unwrap_or(i64::MAX)), None)?;
+        let hits = rows::hits(&scan.try_into_batch().await?, None)?;
+        Ok(hits.into_iter().map(|hit| hit.passage).collect())
     }
 
     /// Chunks by their names, of those that the filter lets through.
@@ -127,6 +141,10 @@ impl Store {
             .project(&passage_columns(dataset))?;
         rows::hits(&scan.try_into_batch().await?, None)
     }
+}
+
+fn in_table(filter: &str, document: &str, table: u32) -> String {
+    format!("{filter} AND document = {} AND {} = {table}", filter::quoted(document), rows::TABLE)
 }
 
 fn with(dataset: &Dataset, score: &'static str) -> Vec<&'static str> {

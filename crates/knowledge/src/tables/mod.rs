@@ -75,6 +75,29 @@ fn unreadable(error: impl std::fmt::Display) -> Error {
     Error::Damaged(format!("a table cannot be read: {error}"))
 }
 
+impl Search {
+    /// A table of a document, if it has no more chunks than these.
+    pub(crate) async fn whole_table(
+        &self,
+        scope: &Scope,
+        document: &DocumentId,
+        table: u32,
+        most: usize,
+    ) -> Result<Vec<Passage>, Error> {
+        let Some(dataset) = self.store().pinned().await? else { return Ok(Vec::new()) };
+        let filter = question_filter(scope, &Question::new(""));
+        let Some(filter) = filter.and_then(|filter| of_tables(&dataset, &filter)) else {
+            return Ok(Vec::new());
+        };
+        let mut passages = Store::of_table(&dataset, &filter, &document.0, table, most + 1).await?;
+        if passages.len() > most {
+            return Ok(Vec::new());
+        }
+        passages.sort_by_key(|passage| passage.chunks);
+        Ok(passages)
+    }
+}
+
 /// What is searched for: what the table is about, and what its cells hold.
 fn searched(query: &TableQuery) -> String {
     let values = query.conditions.iter().map(|condition| condition.value.as_str());

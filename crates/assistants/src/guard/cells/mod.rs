@@ -1,10 +1,14 @@
 //! Whether a value belongs to what a sentence says of it. A value that stands in a cited table is right only in the row and
 //! the column that the sentence names: where these are clear, the cell is looked up; where they are not, nothing is said.
 
+mod asked;
 mod clauses;
+mod description;
 mod prose;
 mod subject;
 mod units;
+
+use std::borrow::Cow;
 
 use ibid_core::answer::{CellQuote, Warning, WarningKind};
 use ibid_core::evidence::Passage;
@@ -17,6 +21,7 @@ use super::warning::{warning, warning_about};
 use crate::language::{Language, Texts};
 use crate::records::{self, Record};
 use crate::source::{Origin, Source};
+pub(crate) use asked::AskedCells;
 use clauses::{Claim, ClaimedValue, claims_of, clauses};
 use prose::Prose;
 use subject::{Named, Subjects};
@@ -50,6 +55,7 @@ pub(super) fn misplaced(
     let (prose, subjects) = (Prose::of(sources), Subjects::of(&rows));
     let check = Check { rows: &rows, subjects: &subjects, texts: language.texts() };
     let asked = subjects.named(said, &[]);
+    let question = worded(said);
     let claims = marks::without(claims);
     let is_made = |claim: &Claim| match &claim.worth {
         ClaimedValue::Quantity(value) => made.iter().any(|other| other.worth == value.worth),
@@ -59,15 +65,26 @@ pub(super) fn misplaced(
     let mut before = Named::default();
     for span in pieces(&claims) {
         let sentence = &claims[span];
-        for (place, clause) in clauses(sentence, &subjects) {
-            let own = claims_of(clause, &subjects);
+        let parted = clauses(sentence, &subjects).into_iter();
+        let parted: Vec<(usize, &str, Vec<Claim>)> =
+            parted.map(|(place, clause)| (place, clause, claims_of(clause, &subjects))).collect();
+        let is_claim = |clause: &str, claim: &Claim| !is_made(claim) && !is_echo(clause, claim, &question);
+        let claimed_in = |(_, clause, own): &(usize, &str, Vec<Claim>)| {
+            own.iter().filter(|one| is_claim(clause, one)).count()
+        };
+        // A sentence with one value is about one row, however it is parted.
+        let is_one = parted.iter().map(claimed_in).sum::<usize>() == 1;
+        let whole = is_one.then(|| format!("{sentence}; {said}"));
+        for (place, clause, own) in parted {
             let named = subjects.named(clause, &own).or(&before).or(&asked);
-            for claim in own.iter().filter(|claim| !is_made(claim)) {
+            for claim in own.iter().filter(|claim| is_claim(clause, claim)) {
                 let stands = claim.stands.start + place..claim.stands.end + place;
                 match prose.verdict(sentence, &Claim { stands, ..claim.clone() }) {
                     prose::Verdict::Right => {}
                     prose::Verdict::Wrong { kind, says } => warnings.push(check.in_prose(claim, kind, &says)),
-                    prose::Verdict::Unclear => warnings.extend(check.one(clause, claim, &named)),
+                    prose::Verdict::Unclear => {
+                        warnings.extend(check.one(clause, claim, &check.described(&named, whole.as_deref())));
+                    }
                 }
             }
             before = named;
@@ -87,32 +104,24 @@ pub(super) fn misplaced(
     warnings
 }
 
+/// The words of a text, in lower case, with a space around each.
+fn worded(text: &str) -> String {
+    let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+    format!(" {} ", words.join(" "))
+}
+
+/// Whether a clause repeats a value from the question, with the words before and after it: that claims nothing.
+fn is_echo(clause: &str, claim: &Claim, question: &str) -> bool {
+    let before = clause[..claim.stands.start].split_whitespace().next_back();
+    let after = clause[claim.stands.end..].split_whitespace().next();
+    let (Some(before), Some(after)) = (before, after) else { return false };
+    question.contains(&worded(&format!("{before} {} {after}", claim.written)))
+}
+
 /// Whether a number in a sentence of an answer belongs to the name of a row or column in some sources.
 pub(super) fn names_in(sources: &[&Source]) -> impl Fn(&str, &Value) -> bool + use<> {
     let subjects = Subjects::of(&rows_of(sources));
     move |sentence, value| subjects.is_name(sentence, value)
-}
-
-/// Which columns of tables a question asks for.
-pub(crate) struct AskedColumns {
-    subjects: Subjects,
-    named: Named,
-}
-
-impl AskedColumns {
-    /// Those that a question names, of the tables in some sources.
-    pub(crate) fn of(question: &str, sources: &[&Source]) -> Self {
-        let subjects = Subjects::of(&rows_of(sources));
-        let named = subjects.named(question, &[]);
-        Self { subjects, named }
-    }
-
-    /// The columns of a row that are asked for; none if that is not clear.
-    pub(crate) fn in_row(&self, record: &Record) -> Vec<usize> {
-        let columns = self.subjects.columns(record, &self.named);
-        // Words that most columns share tell none of them.
-        if columns.len() * 2 > record.columns.names.len() { Vec::new() } else { columns }
-    }
 }
 
 struct Check<'a> {
@@ -125,6 +134,26 @@ struct Check<'a> {
 type Place = (usize, usize);
 
 impl Check<'_> {
+    /// What is named; or what all that was said describes, if that is sure, or if the rows that are named say nothing in the
+    /// column. A code names better than any description.
+    fn described<'b>(&self, named: &'b Named, said: Option<&str>) -> Cow<'b, Named> {
+        let has_code = |said: &str| values(said).iter().any(|value| matches!(value.worth, Worth::Code(_)));
+        let columns = self.columns_of(named);
+        let Some(said) = said.filter(|said| !columns.is_empty() && !has_code(said)) else {
+            return Cow::Borrowed(named);
+        };
+        let has_cell = |row: usize| {
+            let record = &self.rows[row].record;
+            self.subjects.columns(record, named).iter().any(|column| record.cell(*column).is_some())
+        };
+        match self.subjects.described(said, has_cell) {
+            (rows, is_sure) if !rows.is_empty() && (is_sure || self.meant(named, &columns).is_empty()) => {
+                Cow::Owned(named.clone().of_rows(rows))
+            }
+            _ => Cow::Borrowed(named),
+        }
+    }
+
     fn one(&self, clause: &str, claim: &Claim, named: &Named) -> Option<Warning> {
         if named.rows.is_empty() {
             return None;
@@ -384,6 +413,19 @@ mod tests {
         check(rules, "", "A claim has to be made within 90 days.", None);
         let dated = "The law on customs records came into force in 1994. The law on marking came into force in 1990 for all.";
         check(dated, "", "The law on customs records came into force in 1990.", Some(WrongPeriod));
+    }
+
+    #[test]
+    fn what_repeats_the_question_is_not_doubted() {
+        let table = "Article | Voltage | Rate\nLamps | 1,000 V | 2%\nRelays of 60 V | 500 V | 2.7%";
+        let said = "What is the rate for relays of 60 V, not exceeding 1,000 V ?";
+        check(table, said, "The rate for relays of 60 V, not exceeding 1,000 V , is 2.7%.", None);
+        check(
+            table,
+            "What is the rate for relays of 60 V?",
+            "The voltage of relays of 60 V is 1,000 V.",
+            Some(WarningKind::WrongRow),
+        );
     }
 
     #[test]

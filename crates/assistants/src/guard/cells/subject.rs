@@ -7,6 +7,7 @@ use ibid_core::value::{Value, Worth, is_year, values};
 
 use super::Row;
 use super::clauses::{Claim, is_free};
+use super::description::{self, Description};
 use crate::packing::words;
 use crate::records::Record;
 
@@ -14,13 +15,18 @@ use crate::records::Record;
 const MOST_WORDS: f64 = 0.75;
 /// Fewer of its words do not name a row, even if no other has them.
 const FEWEST_WORDS: usize = 2;
+/// Rows that differ by no more than this are described alike by a text without headings.
+const UNHEADED: f64 = 2.0;
+/// Words that describe more rows than these describe none.
+const MOST_DESCRIBED: usize = 3;
 /// A name with fewer letters and digits may stand anywhere.
 const SHORTEST_NAME: usize = 3;
 /// Words that tell nothing of a row or column.
-const EMPTY: [&str; 44] = [
+const EMPTY: [&str; 52] = [
     "the", "of", "and", "or", "for", "in", "on", "to", "is", "are", "by", "with", "from", "at", "as", "an",
     "not", "be", "was", "were", "el", "la", "lo", "los", "las", "de", "del", "un", "una", "y", "o", "en",
-    "por", "para", "con", "es", "son", "da", "do", "das", "dos", "em", "um", "uma",
+    "por", "para", "con", "es", "son", "da", "do", "das", "dos", "em", "um", "uma", "what", "which", "how",
+    "que", "cual", "cuanto", "qual", "quanto",
 ];
 /// Words for one thing in the languages that questions come in, as they are compared.
 const SAME: [&[&str]; 15] = [
@@ -64,6 +70,11 @@ struct ColumnWords {
 }
 
 impl Named {
+    /// The same of other rows.
+    pub(super) fn of_rows(self, rows: Vec<usize>) -> Self {
+        Self { rows, ..self }
+    }
+
     /// This, and what it does not say from another one.
     pub(super) fn or(mut self, other: &Self) -> Self {
         if self.rows.is_empty() {
@@ -88,11 +99,13 @@ pub(super) struct Subjects {
     names: BTreeSet<String>,
     /// The numbers in names of columns, rows and headings, with the word before them.
     numbers: BTreeSet<(String, String)>,
+    /// The words of the names of columns.
+    column_words: BTreeSet<String>,
     /// Whether some cell says that something is free.
     pub(super) has_free: bool,
 }
 
-struct Label {
+pub(super) struct Label {
     codes: Vec<Value>,
     /// Its first cell, in lower case.
     text: String,
@@ -100,6 +113,9 @@ struct Label {
     words: [BTreeSet<String>; 2],
     /// The words of what stands over it.
     over: BTreeSet<String>,
+    /// What it is called by, and what stands over it.
+    pub(super) called: Vec<String>,
+    pub(super) headings: Vec<String>,
 }
 
 /// The words of a text that tell something, as they are compared.
@@ -121,6 +137,7 @@ impl Subjects {
             columns: BTreeSet::new(),
             names: BTreeSet::new(),
             numbers: BTreeSet::new(),
+            column_words: BTreeSet::new(),
             has_free: rows.iter().any(|row| row.record.cells.iter().any(|cell| is_free(&cell.text))),
         };
         for Row { record, .. } in rows {
@@ -133,6 +150,11 @@ impl Subjects {
             let text = if label_words(first).is_empty() { String::new() } else { first.to_lowercase() };
             let columns = record.columns.names.iter().chain(&record.columns.written).skip(1);
             subjects.columns.extend(columns.filter(|name| is_name(name)).map(|name| name.to_lowercase()));
+            for name in &record.columns.names {
+                if !subjects.column_words.is_superset(&telling(name)) {
+                    subjects.column_words.extend(telling(name));
+                }
+            }
             let named = record.columns.names.iter().chain(&record.columns.written).map(String::as_str);
             let named: Vec<&str> = named
                 .chain([first, record.description()])
@@ -148,7 +170,16 @@ impl Subjects {
                 }
             }
             let words = [own, label_words(record.description())];
-            let label = Label { codes, text, words, over: telling(&record.path.join(" ")) };
+            let called =
+                [first, record.description()].into_iter().filter(|name| !label_words(name).is_empty());
+            let label = Label {
+                codes,
+                text,
+                words,
+                over: telling(&record.path.join(" ")),
+                called: called.map(str::to_owned).collect(),
+                headings: record.path.clone(),
+            };
             subjects.labels.push(label);
         }
         subjects
@@ -296,6 +327,23 @@ impl Subjects {
         fitting.retain(|(row, _, _)| over(*row) == most);
         let words = fitting.iter().flat_map(|(_, _, words)| words.iter().cloned()).collect();
         (fitting.into_iter().map(|(row, _, _)| *row).collect(), is_sure, words)
+    }
+
+    /// The rows that a text describes best, of those that fit: what they are called by was said, and of what stands over them
+    /// more than of any other. None if that is said of too many. And whether that is sure.
+    pub(super) fn described(&self, text: &str, fits: impl Fn(usize) -> bool) -> (Vec<usize>, bool) {
+        let description = Description::of(text, &self.column_words);
+        let all = self.labels.iter().enumerate().filter(|(row, _)| fits(*row));
+        let all: Vec<(usize, f64, bool)> = all
+            .filter_map(|(row, label)| description.fit(label).map(|(fit, is_headed)| (row, fit, is_headed)))
+            .collect();
+        let Some((_, best, is_headed)) = all.iter().max_by(|one, other| one.1.total_cmp(&other.1)) else {
+            return (Vec::new(), false);
+        };
+        // Without a heading that was said, rows that are called alike are all meant.
+        let least = if *is_headed { best - 1e-9 } else { best - UNHEADED };
+        let rows: Vec<usize> = all.iter().filter(|(_, fit, _)| *fit >= least).map(|(row, ..)| *row).collect();
+        if rows.len() > MOST_DESCRIBED { (Vec::new(), false) } else { (rows, *best >= description::SURE) }
     }
 
     /// The columns of a row that words name: by those that tell columns apart.
