@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::guard::{AskedCells, pieces};
 use crate::records;
 use crate::source::{Origin, Source, beginning, harmless};
-use words::Weights;
 pub(crate) use words::words;
+use words::{Weights, is_numbered};
 
 /// A model that is shown more rows of tables takes one for another.
 const MOST_ROWS: usize = 6;
@@ -41,11 +41,12 @@ pub(crate) fn pack(
     }
     let asked = AskedCells::of(question, &sources.iter().collect::<Vec<_>>());
     let texts: Vec<Vec<Piece>> = sources.iter().map(|source| pieces_of(source, &asked)).collect();
-    let scores = scores(&texts, question);
+    let weights = Weights::of(question, texts.iter().flatten().map(|piece| piece.text.as_str()));
+    let scores = scores(&texts, &weights);
     let (most_rows, row_floor) = if fits { (MOST_ROWS_WITH_ROOM, 0.0) } else { (MOST_ROWS, ROW_FLOOR) };
     let chosen = BTreeMap::new();
     let mut packing = Packing { sources, room, count, scores, texts, most_rows, row_floor, chosen };
-    if !fits && packing.take_asked(asked.rows()) {
+    if !fits && (packing.take_asked(asked.rows()) || packing.take_named(&weights)) {
         return packing.shown(question);
     }
     packing.take_best();
@@ -125,8 +126,7 @@ fn is_title(line: &str) -> bool {
 }
 
 /// How well each piece of each source fits the question.
-fn scores(texts: &[Vec<Piece>], question: &str) -> Vec<Vec<f64>> {
-    let weights = Weights::of(question, texts.iter().flatten().map(|piece| piece.text.as_str()));
+fn scores(texts: &[Vec<Piece>], weights: &Weights) -> Vec<Vec<f64>> {
     let of_source = texts.iter().enumerate().map(|(rank, pieces)| {
         let rank = 1.0 + RANK / (rank as f64 + 1.0);
         let fit = |piece: &Piece| {
@@ -198,6 +198,27 @@ impl Packing<'_> {
         let asked: Vec<Place> = self.ranked().into_iter().filter(is_asked).take(self.most_rows).collect();
         for place in asked {
             self.take(place);
+        }
+        !self.chosen.is_empty()
+    }
+
+    /// The paragraph that the question names by its number and title, if it names one, up to the next with a number.
+    fn take_named(&mut self, weights: &Weights) -> bool {
+        let is_named = |place: &Place| {
+            let piece = self.piece(*place);
+            let title = piece.title.and_then(|title| self.texts[place.0].get(title));
+            !piece.is_row && title.is_some_and(|title| weights.is_named(&piece.text, &title.text))
+        };
+        let Some((source, first)) = self.ranked().into_iter().find(is_named) else { return false };
+        let goes_on = |piece: &&usize| {
+            let piece = &self.texts[source][**piece];
+            !piece.is_row && !is_numbered(&piece.text) && !is_title(&piece.text)
+        };
+        let rest: Vec<usize> = (first + 1..self.texts[source].len()).collect();
+        let rest: Vec<usize> = rest.iter().take_while(goes_on).copied().collect();
+        let title = self.piece((source, first)).title;
+        for piece in [first].into_iter().chain(title).chain(rest) {
+            self.take((source, piece));
         }
         !self.chosen.is_empty()
     }
@@ -426,6 +447,19 @@ mod tests {
         assert!(shown[0].contains('\u{2026}'), "{shown:?}");
         let tokens: usize = shown.iter().map(|shown| count(shown)).sum();
         assert!(tokens <= 110, "{tokens}");
+    }
+
+    #[test]
+    fn a_paragraph_that_is_named_by_its_number_is_shown_alone() {
+        let notes = "Notes\n\n1. This chapter does not cover:\n\n(a) blankets;\n\n(b) furniture.\n\n\
+            2. Headings 8501 to 8504 do not apply to goods of heading 8511.\n\n\
+            However, rectifiers remain in heading 8504.\n\n3. Heading 8509 covers machines.\n\n\
+            Additional U.S. Notes\n\n2. Picture tubes are measured.";
+        let sources = [source(1, notes), source(2, &"Nothing of it. ".repeat(60))];
+        let shown = pack(&sources, "What does note 2 say?", 200, &count);
+        let expected = "Notes\n\u{2026} 2. Headings 8501 to 8504 do not apply to goods of heading 8511.\n\
+            However, rectifiers remain in heading 8504.\n</source>";
+        assert!(shown.len() == 1 && shown[0].ends_with(expected), "{shown:?}");
     }
 
     #[test]

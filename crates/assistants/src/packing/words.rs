@@ -77,6 +77,23 @@ impl Weights {
     }
 }
 
+impl Weights {
+    /// Whether a paragraph is one that the question names by its number and by its title: note 2, under "Notes".
+    pub(super) fn is_named(&self, text: &str, title: &str) -> bool {
+        let title = words(title);
+        self.numbers.iter().any(|number| begins_with(text, number))
+            && !title.is_empty()
+            && title.iter().all(|word| self.weights.contains_key(word))
+    }
+}
+
+/// Whether a paragraph has a number.
+pub(super) fn is_numbered(text: &str) -> bool {
+    let digits: String =
+        text.trim_start_matches(['(', '\u{a7}', ' ']).chars().take_while(char::is_ascii_digit).collect();
+    !digits.is_empty() && begins_with(text, &digits)
+}
+
 fn is_number(word: &str) -> bool {
     word.len() < 4 && word.chars().all(|letter| letter.is_ascii_digit())
 }
