@@ -1,7 +1,9 @@
 //! Measures what assistants promise: that quotations are checked rightly, and that questions find their way.
 
 mod cells;
+mod library;
 mod quotes;
+mod table_caller;
 mod tables;
 
 pub(crate) use cells::measure as cells;

@@ -1,7 +1,7 @@
 //! 200 questions over tables through `query_tables`: look-ups, filters and aggregates over chapters of the tariff schedule, whose
 //! right answers come from the schedule's own data, and look-ups in tables of ICDAR 2013, from their transcriptions.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
@@ -9,10 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use ibid_assistants::definition::Retrieval;
 use ibid_assistants::tools::{ToolContext, ToolEntry, ToolSettings};
-use ibid_core::evidence::{DocumentId, Index, Passage};
-use ibid_core::model::Embedder;
+use ibid_core::evidence::{Index, Passage};
 use ibid_core::tool::{Tool, ToolOutput};
-use ibid_knowledge::{Ingestion, Search, Store};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -20,7 +18,9 @@ use regex::Regex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::knowledge::{Potion, reader, schedule, scope};
+use super::library::{Library, chapter, icdar};
+use super::table_caller::TableCaller;
+use crate::knowledge::scope;
 
 const SEED: u64 = 20_261_118;
 const CHAPTERS: [u32; 3] = [85, 90, 94];
@@ -35,6 +35,8 @@ pub(crate) fn measure(data: &Path) -> anyhow::Result<()> {
 /// A question, as a model would call the tool, and what is right.
 struct Asked {
     kind: &'static str,
+    /// In words.
+    question: String,
     arguments: Value,
     right: Right,
 }
@@ -46,52 +48,36 @@ enum Right {
 }
 
 async fn run(data: &Path) -> anyhow::Result<()> {
-    let folder = tempfile::tempdir()?;
-    let embedder = Potion::load()?;
-    let place = folder.path().to_string_lossy().into_owned();
-    let store = Arc::new(Store::open(&place, HashMap::new(), embedder.name(), embedder.dimensions()).await?);
-    let ingestion = Ingestion::new(store.clone(), embedder.clone(), reader()?);
-    let search = Search::new(store.clone(), embedder.clone());
+    let library = Library::open().await?;
     let mut random = StdRng::seed_from_u64(SEED);
     let mut questions = Vec::new();
-    for chapter in CHAPTERS {
-        let trade = data.join("trade_compliance/hts");
-        load(&ingestion, &trade.join(format!("pdf/chapter/Chapter_{chapter}.pdf"))).await?;
-        let lines: Vec<Line> =
-            serde_json::from_slice(&std::fs::read(trade.join(format!("json/{chapter}.json")))?)?;
+    for number in CHAPTERS {
+        library.load(&chapter(data, number)).await?;
+        let lines = std::fs::read(data.join(format!("trade_compliance/hts/json/{number}.json")))?;
+        let lines: Vec<Line> = serde_json::from_slice(&lines)?;
         questions.extend(of_schedule(&lines, &mut random));
     }
-    let icdar =
-        data.join("pdf_robustness/tabula_icdar2013/src/test/resources/technology/tabula/icdar2013-dataset");
-    let names = ["eu", "us"].into_iter().flat_map(|of| (1..=40).map(move |number| (of, number)));
-    for (of, number) in names {
-        let folder = icdar.join(format!("competition-dataset-{of}"));
-        let pdf = folder.join(format!("{of}-{number:03}.pdf"));
-        let truth = folder.join(format!("{of}-{number:03}-str.xml"));
+    let names = ["eu", "us"].into_iter().flat_map(|set| (1..=40).map(move |number| (set, number)));
+    for (set, number) in names {
+        let pdf = icdar(data, set).join(format!("{set}-{number:03}.pdf"));
+        let truth = icdar(data, set).join(format!("{set}-{number:03}-str.xml"));
         if pdf.exists() && truth.exists() {
-            let (document, pages) = load(&ingestion, &pdf).await?;
-            let read = read(&search, &document, pages).await?;
+            let read = read(&library.load(&pdf).await?);
             questions.extend(of_icdar(&std::fs::read_to_string(&truth)?, &read));
         }
     }
-    store.maintain().await?;
-    let index: Arc<dyn Index> = Arc::new(search);
+    library.store.maintain().await?;
+    let index: Arc<dyn Index> = Arc::new(library.search);
     let (retrieval, settings) = (Retrieval::default(), ToolSettings::default());
     let context = ToolContext { index: &index, retrieval: &retrieval, settings: &settings };
     let tool = ToolEntry::find("query_tables").context("there is no such tool")?;
     let tool = tool.build(&context).map_err(anyhow::Error::msg)?.context("it is switched off")?;
     let mut counts: BTreeMap<&str, (usize, usize, Vec<Duration>)> = BTreeMap::new();
-    for kind in KINDS {
-        let mut of_kind: Vec<Asked> = Vec::new();
-        for at in (0..questions.len()).rev() {
-            if questions[at].kind == kind.0 {
-                of_kind.push(questions.remove(at));
-            }
-        }
-        of_kind.shuffle(&mut random);
-        for asked in of_kind.into_iter().take(kind.1) {
+    questions.shuffle(&mut random);
+    for (kind, most) in KINDS {
+        for asked in questions.iter().filter(|asked| asked.kind == kind).take(most) {
             let began = Instant::now();
-            let told = answer(tool.as_ref(), &asked).await;
+            let told = answer(tool.as_ref(), &asked.arguments, &asked.right).await;
             let counted = counts.entry(asked.kind).or_default();
             counted.0 += 1;
             counted.1 += usize::from(told.is_ok());
@@ -107,6 +93,33 @@ async fn run(data: &Path) -> anyhow::Result<()> {
         took.sort();
         println!("| {kind} | {all} | {right} | {:.0} |", took[took.len() / 2].as_secs_f64() * 1000.0);
     }
+    match std::env::var("IBID_ASK_MODEL").ok().and_then(|most| most.parse().ok()) {
+        Some(most) => ask_model(tool.as_ref(), &questions, most).await,
+        None => Ok(()),
+    }
+}
+
+/// Has a real small model make the calls, for so many questions of each kind.
+async fn ask_model(tool: &dyn Tool, questions: &[Asked], most: usize) -> anyhow::Result<()> {
+    let caller = TableCaller::start(tool.spec().clone())?;
+    println!(
+        "| questions to the 1.5B model | how many | answered by its call | calls that could not be read |"
+    );
+    println!("|---|---:|---:|---:|");
+    for (kind, _) in KINDS {
+        let (mut all, mut right, mut unread) = (0, 0, 0);
+        for asked in questions.iter().filter(|asked| asked.kind == kind).take(most) {
+            all += 1;
+            let Some(arguments) = caller.call(&asked.question).await? else {
+                unread += 1;
+                continue;
+            };
+            let told = answers(tool, &arguments, &asked.right).await;
+            right += usize::from(told.is_ok());
+            eprintln!("{} {arguments} {told:?}", asked.question);
+        }
+        println!("| {kind} | {all} | {right} | {unread} |");
+    }
     Ok(())
 }
 
@@ -117,41 +130,22 @@ const KINDS: [(&str, usize); 4] = [
     ("look-up, ICDAR", 30),
 ];
 
-/// Loads a document, and returns which one it is and how many pages it has.
-async fn load(ingestion: &Ingestion, file: &Path) -> anyhow::Result<(DocumentId, u32)> {
-    let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
-    let job = schedule(file.to_string_lossy().into_owned(), ingestion.keep(&bytes).await?)?;
-    let document = job.document();
-    Ok((document, ingestion.load(job).await?.pages))
-}
-
-/// What was read of the tables of a document: the name of the row, that of the column, and the cell.
-async fn read(search: &Search, document: &DocumentId, pages: u32) -> anyhow::Result<BTreeSet<[String; 3]>> {
+/// What was read of tables: the name of the row, that of the column, and the cell.
+fn read(passages: &[Passage]) -> BTreeSet<[String; 3]> {
     let mut all = BTreeSet::new();
-    for page in 1..=pages {
-        for passage in search.page(&scope(), document, page).await? {
-            for record in passage.records() {
-                let row = record.cells.first().map(|cell| plain(&cell.text)).unwrap_or_default();
-                let columns = record.table.columns.iter().map(|column| plain(&column.name));
-                let cells = columns.zip(&record.cells);
-                all.extend(cells.map(|(column, cell)| [row.clone(), column, plain(&cell.text)]));
-            }
-        }
+    for record in passages.iter().flat_map(Passage::records) {
+        let row = record.cells.first().map(|cell| plain(&cell.text)).unwrap_or_default();
+        let columns = record.table.columns.iter().map(|column| plain(&column.name));
+        let cells = columns.zip(&record.cells);
+        all.extend(cells.map(|(column, cell)| [row.clone(), column, plain(&cell.text)]));
     }
-    Ok(all)
+    all
 }
 
-/// Whether the tool gives what is right; else what it gives.
-async fn answer(tool: &dyn Tool, asked: &Asked) -> Result<(), String> {
-    let output = tool.call(&scope(), asked.arguments.clone()).await.map_err(|error| error.to_string())?;
-    let value = match &output {
-        ToolOutput::Computed { data, .. } => data["value"].as_str().unwrap_or_default().to_owned(),
-        _ => String::new(),
-    };
-    let (ToolOutput::Found { passages, .. } | ToolOutput::Computed { passages, .. }) = output else {
-        return Err("neither rows nor a value".to_owned());
-    };
-    match &asked.right {
+/// Whether the tool gives what is right, and nothing else; else what it gives.
+async fn answer(tool: &dyn Tool, arguments: &Value, right: &Right) -> Result<(), String> {
+    let (value, passages) = call(tool, arguments).await?;
+    match right {
         Right::Value(right) if *right == value && !passages.is_empty() => Ok(()),
         Right::Value(right) => Err(format!("{value} in place of {right}")),
         Right::Rows(right) => {
@@ -161,11 +155,43 @@ async fn answer(tool: &dyn Tool, asked: &Asked) -> Result<(), String> {
     }
 }
 
+/// Whether what the tool gives holds what is right: a model that is shown more may still answer.
+async fn answers(tool: &dyn Tool, arguments: &Value, right: &Right) -> Result<(), String> {
+    let (value, passages) = call(tool, arguments).await?;
+    match right {
+        Right::Value(right) if *right == value => Ok(()),
+        Right::Value(right) => Err(format!("{value} in place of {right}")),
+        Right::Rows(right) => {
+            let records: Vec<Vec<String>> = passages
+                .iter()
+                .flat_map(Passage::records)
+                .map(|record| record.cells.iter().map(|cell| plain(&cell.text)).collect())
+                .collect();
+            let is_given = |(row, cell): &(String, String)| {
+                records.iter().any(|cells| cells.first() == Some(row) && cells.contains(cell))
+            };
+            if right.iter().all(is_given) { Ok(()) } else { Err(format!("{} rows", records.len())) }
+        }
+    }
+}
+
+/// The value that the tool computes, and the rows that it gives.
+async fn call(tool: &dyn Tool, arguments: &Value) -> Result<(String, Vec<Passage>), String> {
+    let output = tool.call(&scope(), arguments.clone()).await.map_err(|error| error.to_string())?;
+    let value = match &output {
+        ToolOutput::Computed { data, .. } => data["value"].as_str().unwrap_or_default().to_owned(),
+        _ => String::new(),
+    };
+    let (ToolOutput::Found { passages, .. } | ToolOutput::Computed { passages, .. }) = output else {
+        return Err("neither rows nor a value".to_owned());
+    };
+    Ok((value, passages))
+}
+
 fn rows(passages: &[Passage]) -> BTreeSet<(String, String)> {
     let records = passages.iter().flat_map(Passage::records);
-    let cell = |text: &str| plain(text);
     let ends = records
-        .filter_map(|record| Some((cell(&record.cells.first()?.text), cell(&record.cells.last()?.text))));
+        .filter_map(|record| Some((plain(&record.cells.first()?.text), plain(&record.cells.last()?.text))));
     ends.collect()
 }
 
@@ -240,7 +266,8 @@ fn of_schedule(lines: &[Line], random: &mut StdRng) -> Vec<Asked> {
                     "columns": [column],
                 });
                 let right = Right::Rows(BTreeSet::from([(plain(row.code), plain(right))]));
-                all.push(Asked { kind: KINDS[0].0, arguments, right });
+                let question = format!("What is the {column} of subheading {}?", row.code);
+                all.push(Asked { kind: KINDS[0].0, question, arguments, right });
             }
         }
     }
@@ -248,7 +275,7 @@ fn of_schedule(lines: &[Line], random: &mut StdRng) -> Vec<Asked> {
         let of_heading: Vec<&Row<'_>> = rows.iter().filter(|row| row.code.starts_with(heading)).collect();
         let starts = json!({ "column": "subheading", "is": "starts_with", "value": heading });
         filters(heading, &of_heading, &starts, &mut all);
-        aggregates(&of_heading, &starts, &mut all);
+        aggregates(heading, &of_heading, &starts, &mut all);
     }
     all
 }
@@ -273,12 +300,15 @@ fn filters(heading: &str, rows: &[&Row<'_>], starts: &Value, all: &mut Vec<Asked
                 "columns": ["general rate"],
                 "max_rows": MOST_ROWS,
             });
-            all.push(Asked { kind: KINDS[1].0, arguments, right: Right::Rows(right) });
+            let is = is.replace('_', " ");
+            let question =
+                format!("Which subheadings of heading {heading} have a general rate that is {is} {value}?");
+            all.push(Asked { kind: KINDS[1].0, question, arguments, right: Right::Rows(right) });
         }
     }
 }
 
-fn aggregates(rows: &[&Row<'_>], starts: &Value, all: &mut Vec<Asked>) {
+fn aggregates(heading: &str, rows: &[&Row<'_>], starts: &Value, all: &mut Vec<Asked>) {
     let own: Vec<i64> = rows.iter().filter_map(|row| rate(&row.line.general)).collect();
     let (Some(least), Some(most)) = (own.iter().min(), own.iter().max()) else { return };
     let sum: i64 = own.iter().sum();
@@ -295,7 +325,12 @@ fn aggregates(rows: &[&Row<'_>], starts: &Value, all: &mut Vec<Asked>) {
             "aggregate": function,
             "aggregate_column": column,
         });
-        all.push(Asked { kind: KINDS[2].0, arguments, right: Right::Value(right) });
+        let question = match (function, arguments["conditions"].as_array().map(Vec::len)) {
+            ("count", Some(1)) => format!("How many subheadings does heading {heading} have?"),
+            ("count", _) => format!("How many subheadings of heading {heading} have a general rate above 0?"),
+            _ => format!("What is the {function} of the general rates of heading {heading}?"),
+        };
+        all.push(Asked { kind: KINDS[2].0, question, arguments, right: Right::Value(right) });
     };
     ask("min", Some("general rate"), None, percent(*least));
     ask("max", Some("general rate"), None, percent(*most));
@@ -346,7 +381,8 @@ fn of_icdar(truth: &str, read: &BTreeSet<[String; 3]>) -> Vec<Asked> {
                         "columns": [columns[column as usize]],
                     });
                     let right = Right::Rows(BTreeSet::from([(plain(name(row, 0)), plain(right))]));
-                    all.push(Asked { kind: KINDS[3].0, arguments, right });
+                    let question = format!("What is the {} of {}?", columns[column as usize], name(row, 0));
+                    all.push(Asked { kind: KINDS[3].0, question, arguments, right });
                 }
             }
         }

@@ -9,7 +9,6 @@ use ibid_assistants::definition::{GraphKind, Mode};
 use ibid_assistants::{Ports, SHIPPED, assistant_graph};
 use ibid_core::answer::QuoteMatch;
 use ibid_core::evidence::{DocumentId, DocumentName, Evidence, EvidenceError, Index, Passage, Question};
-use ibid_core::table_query::{TableAnswer, TableQuery};
 use ibid_core::{Message, RunId, Scope, Tenant, ThreadId, TurnInput, TurnOptions};
 use ibid_graph::{NoJournal, RunHost, run};
 use ibid_models::Chat;
@@ -206,20 +205,6 @@ impl Index for Texts {
 
     async fn relevance(&self, _: &Scope, _: &str) -> Result<Option<f32>, EvidenceError> {
         Ok(Some(1.0))
-    }
-
-    async fn table(
-        &self,
-        _: &Scope,
-        _: &DocumentId,
-        _: u32,
-        _: usize,
-    ) -> Result<Vec<Passage>, EvidenceError> {
-        Ok(Vec::new())
-    }
-
-    async fn query_tables(&self, _: &Scope, _: &TableQuery) -> Result<TableAnswer, EvidenceError> {
-        Ok(TableAnswer::default())
     }
 
     async fn documents(&self, _: &Scope, _: usize) -> Result<Vec<DocumentName>, EvidenceError> {

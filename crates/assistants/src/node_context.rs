@@ -13,7 +13,6 @@ use ibid_core::model::{
     CallProgress, Caller, ChatModel, ChatPart, ChatRequest, ChatStream, Finish, ModelError, ProgressListener,
     Prompt,
 };
-use ibid_core::table_query::{TableAnswer, TableQuery};
 use ibid_core::tool::Tool;
 use ibid_core::{Message, Role};
 use ibid_graph::{Context, NodeError, Retryable, Terminal};
@@ -278,20 +277,6 @@ impl Index for Absent {
 
     async fn relevance(&self, _: &Scope, _: &str) -> Result<Option<f32>, EvidenceError> {
         Ok(None)
-    }
-
-    async fn table(
-        &self,
-        _: &Scope,
-        _: &DocumentId,
-        _: u32,
-        _: usize,
-    ) -> Result<Vec<Passage>, EvidenceError> {
-        Ok(Vec::new())
-    }
-
-    async fn query_tables(&self, _: &Scope, _: &TableQuery) -> Result<TableAnswer, EvidenceError> {
-        Ok(TableAnswer::default())
     }
 
     async fn documents(&self, _: &Scope, _: usize) -> Result<Vec<DocumentName>, EvidenceError> {

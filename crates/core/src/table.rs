@@ -96,6 +96,13 @@ pub struct TableCell<'a> {
     pub is_inherited: bool,
 }
 
+impl TableRecord<'_> {
+    /// Whether it only stands over others: one cell alone says something.
+    pub fn is_heading(&self) -> bool {
+        self.cells.iter().filter(|cell| !cell.text.is_empty() && !cell.is_inherited).count() < 2
+    }
+}
+
 impl TableRows {
     /// Its rows with their cells, out of the text of their passage.
     pub fn records<'a>(&'a self, text: &'a str) -> impl Iterator<Item = TableRecord<'a>> {

@@ -254,6 +254,11 @@ pub fn values(text: &str) -> Vec<Value> {
     values_beside(text, Vec::new())
 }
 
+/// The codes in a text, in their order.
+pub fn codes(text: &str) -> Vec<Value> {
+    values(text).into_iter().filter(|value| matches!(value.worth, Worth::Code(_))).collect()
+}
+
 fn values_beside(text: &str, mut taken: Vec<Range<usize>>) -> Vec<Value> {
     let mut values = Vec::new();
     let free = |taken: &[Range<usize>], range: &Range<usize>| {

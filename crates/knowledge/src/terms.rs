@@ -89,11 +89,15 @@ fn term(word: &str, stemmers: &[Stemmer], add: &mut impl FnMut(String)) {
     }
 }
 
+/// A text without case and accents.
+pub(crate) fn folded(text: &str) -> impl Iterator<Item = char> {
+    text.nfkd().filter(|char| !is_combining_mark(*char)).flat_map(char::to_lowercase)
+}
+
 /// Words without case and accents. Dots, commas, slashes and hyphens between digits, and hyphens and
 /// apostrophes between letters, belong to the word.
 fn words(text: &str) -> impl Iterator<Item = String> {
-    let folded: Vec<char> =
-        text.nfkd().filter(|char| !is_combining_mark(*char)).flat_map(char::to_lowercase).collect();
+    let folded: Vec<char> = folded(text).collect();
     let mut words = Vec::new();
     let mut word = String::new();
     for (at, &char) in folded.iter().enumerate() {

@@ -3,24 +3,23 @@
 
 mod statements;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use ibid_assistants::guard::check;
 use ibid_assistants::{Language, Origin, ParsedAnswer, Source};
 use ibid_core::answer::Warning;
-use ibid_core::evidence::{Index, Passage};
-use ibid_core::model::Embedder;
+use ibid_core::evidence::Passage;
 use ibid_core::value::{Value, agree, claimed, values};
-use ibid_knowledge::{Ingestion, Search, Store};
+use ibid_knowledge::Search;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde_json::json;
 
-use crate::knowledge::{Potion, reader, schedule, scope};
+use super::library::{Library, chapter, icdar};
+use crate::knowledge::scope;
 use statements::{Falsehood, Statement, statements};
 
 const SEED: u64 = 20_261_117;
@@ -33,29 +32,25 @@ pub(crate) fn measure(data: &Path) -> anyhow::Result<()> {
 }
 
 async fn run(data: &Path) -> anyhow::Result<()> {
-    let folder = tempfile::tempdir()?;
-    let embedder = Potion::load()?;
-    let place = folder.path().to_string_lossy().into_owned();
-    let store = Arc::new(Store::open(&place, HashMap::new(), embedder.name(), embedder.dimensions()).await?);
-    let ingestion = Ingestion::new(store.clone(), embedder.clone(), reader()?);
-    let search = Search::new(store.clone(), embedder);
+    let library = Library::open().await?;
     let sets = match kept() {
         Some(sets) => sets,
         None => {
-            let sets = loaded(data, &ingestion, &search).await?;
+            let sets = loaded(data, &library).await?;
             if let Some(file) = std::env::var_os(KEPT) {
                 std::fs::write(file, serde_json::to_vec(&sets)?)?;
             }
             sets
         }
     };
+    let search = &library.search;
     let mut random = StdRng::seed_from_u64(SEED);
     let statements = statements(&sets, &mut random)?;
     let mut counts: BTreeMap<(String, Falsehood), Counted> = BTreeMap::new();
     let mut took = Duration::ZERO;
     for statement in &statements {
         let began = Instant::now();
-        let found = warnings(&search, statement).await?;
+        let found = warnings(search, statement).await?;
         took += began.elapsed();
         let counted = counts.entry((statement.of.clone(), statement.falsehood)).or_default();
         let is_right = found.iter().any(|warning| statement.falsehood.is(warning.kind));
@@ -85,7 +80,7 @@ async fn run(data: &Path) -> anyhow::Result<()> {
     println!("\n{:.1} ms for each statement", took.as_secs_f64() * 1000.0 / statements.len() as f64);
     println!(
         "{:.1} ms for an answer with ten of them, at the median",
-        ten_claims(&search, &statements).await?
+        ten_claims(search, &statements).await?
     );
     let stored = sizes(&sets);
     println!(
@@ -135,18 +130,10 @@ fn kept() -> Option<Sets> {
     serde_json::from_slice(&std::fs::read(std::env::var_os(KEPT)?).ok()?).ok()
 }
 
-async fn loaded(data: &Path, ingestion: &Ingestion, search: &Search) -> anyhow::Result<Sets> {
+async fn loaded(data: &Path, library: &Library) -> anyhow::Result<Sets> {
     let mut sets = Sets::new();
     for (set, file) in files(data)? {
-        let bytes = std::fs::read(&file).with_context(|| file.display().to_string())?;
-        let job = schedule(file.to_string_lossy().into_owned(), ingestion.keep(&bytes).await?)?;
-        let document = job.document();
-        let summary = ingestion.load(job).await?;
-        let mut passages = Vec::new();
-        for page in 1..=summary.pages {
-            passages.extend(search.page(&scope(), &document, page).await?);
-        }
-        sets.entry(set.to_owned()).or_default().push(passages);
+        sets.entry(set.to_owned()).or_default().push(library.load(&file).await?);
     }
     Ok(sets)
 }
@@ -183,14 +170,7 @@ impl Counted {
 /// The documents, by set.
 fn files(data: &Path) -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     let mut files = Vec::new();
-    for chapter in CHAPTERS {
-        files.push((
-            "tariff schedule",
-            data.join(format!("trade_compliance/hts/pdf/chapter/Chapter_{chapter}.pdf")),
-        ));
-    }
-    let icdar =
-        data.join("pdf_robustness/tabula_icdar2013/src/test/resources/technology/tabula/icdar2013-dataset");
+    files.extend(CHAPTERS.map(|number| ("tariff schedule", chapter(data, number))));
     let mut of = |set: &'static str, folder: PathBuf, ending: &str| -> anyhow::Result<()> {
         let mut found: Vec<PathBuf> = std::fs::read_dir(&folder)
             .with_context(|| folder.display().to_string())?
@@ -201,8 +181,8 @@ fn files(data: &Path) -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
         files.extend(found.into_iter().map(|file| (set, file)));
         Ok(())
     };
-    of("ICDAR tables", icdar.join("competition-dataset-eu"), "pdf")?;
-    of("ICDAR tables", icdar.join("competition-dataset-us"), "pdf")?;
+    of("ICDAR tables", icdar(data, "eu"), "pdf")?;
+    of("ICDAR tables", icdar(data, "us"), "pdf")?;
     of("Spanish law", data.join("spanish_regulation/es_boe"), "md")?;
     Ok(files)
 }

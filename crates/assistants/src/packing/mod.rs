@@ -18,7 +18,7 @@ const MOST_ROWS_WITH_ROOM: usize = 24;
 /// Rows that fit less than this share of the best one are left out, unless there is room for all sources.
 const ROW_FLOOR: f64 = 0.5;
 /// So are sentences, as long as others need the room.
-const SENTENCE_FLOOR: f64 = 0.25;
+const SENTENCE_FLOOR: f64 = 0.5;
 /// How much it counts that a search has put a source first.
 const RANK: f64 = 0.5;
 /// A line of more words is no title.
@@ -43,10 +43,9 @@ pub(crate) fn pack(
     let texts: Vec<Vec<Piece>> = sources.iter().map(|source| pieces_of(source, &asked)).collect();
     let weights = Weights::of(question, texts.iter().flatten().map(|piece| piece.text.as_str()));
     let scores = scores(&texts, &weights);
-    let (most_rows, row_floor) = if fits { (MOST_ROWS_WITH_ROOM, 0.0) } else { (MOST_ROWS, ROW_FLOOR) };
     let chosen = BTreeMap::new();
-    let mut packing = Packing { sources, room, count, scores, texts, most_rows, row_floor, chosen };
-    if !fits && (packing.take_asked(asked.rows()) || packing.take_named(&weights)) {
+    let mut packing = Packing { sources, room, count, scores, texts, has_room: fits, chosen };
+    if !fits && (packing.take_asked(&asked.rows()) || packing.take_named(&weights)) {
         return packing.shown(question);
     }
     packing.take_best();
@@ -69,7 +68,7 @@ struct Piece {
 }
 
 /// The rows and sentences of a source, in their order. The names of columns stand in every row.
-fn pieces_of(source: &Source, asked: &AskedCells) -> Vec<Piece> {
+fn pieces_of(source: &Source, asked: &AskedCells<'_>) -> Vec<Piece> {
     let (text, headings) = (source.text(), source.headings());
     let said: &[String] = match &source.origin {
         Origin::Passage(passage) => &passage.path,
@@ -147,8 +146,8 @@ struct Packing<'a> {
     scores: Vec<Vec<f64>>,
     room: usize,
     count: &'a dyn Fn(&str) -> usize,
-    most_rows: usize,
-    row_floor: f64,
+    /// Whether there is room for all sources as they are.
+    has_room: bool,
     chosen: BTreeMap<usize, BTreeSet<usize>>,
 }
 
@@ -161,11 +160,20 @@ impl Packing<'_> {
         self.scores[source][piece]
     }
 
+    /// How many rows are shown at most.
+    fn most_rows(&self) -> usize {
+        if self.has_room { MOST_ROWS_WITH_ROOM } else { MOST_ROWS }
+    }
+
+    /// All places, source by source.
+    fn all(&self) -> Vec<Place> {
+        let sources = self.texts.iter().enumerate();
+        sources.flat_map(|(source, pieces)| (0..pieces.len()).map(move |piece| (source, piece))).collect()
+    }
+
     /// All places, the best first.
     fn ranked(&self) -> Vec<Place> {
-        let places = self.texts.iter().enumerate();
-        let mut all: Vec<Place> =
-            places.flat_map(|(source, pieces)| (0..pieces.len()).map(move |piece| (source, piece))).collect();
+        let mut all = self.all();
         all.sort_by(|one, other| self.score(*other).total_cmp(&self.score(*one)).then(one.cmp(other)));
         all
     }
@@ -195,7 +203,7 @@ impl Packing<'_> {
             let (number, piece) = (self.sources[place.0].number, self.piece(*place));
             piece.is_row && rows.contains(&(number, piece.begins))
         };
-        let asked: Vec<Place> = self.ranked().into_iter().filter(is_asked).take(self.most_rows).collect();
+        let asked: Vec<Place> = self.ranked().into_iter().filter(is_asked).take(self.most_rows()).collect();
         for place in asked {
             self.take(place);
         }
@@ -210,12 +218,11 @@ impl Packing<'_> {
             !piece.is_row && title.is_some_and(|title| weights.is_named(&piece.text, &title.text))
         };
         let Some((source, first)) = self.ranked().into_iter().find(is_named) else { return false };
-        let goes_on = |piece: &&usize| {
-            let piece = &self.texts[source][**piece];
+        let goes_on = |piece: &usize| {
+            let piece = &self.texts[source][*piece];
             !piece.is_row && !is_numbered(&piece.text) && !is_title(&piece.text)
         };
-        let rest: Vec<usize> = (first + 1..self.texts[source].len()).collect();
-        let rest: Vec<usize> = rest.iter().take_while(goes_on).copied().collect();
+        let rest: Vec<usize> = (first + 1..self.texts[source].len()).take_while(goes_on).collect();
         let title = self.piece((source, first)).title;
         for piece in [first].into_iter().chain(title).chain(rest) {
             self.take((source, piece));
@@ -235,7 +242,7 @@ impl Packing<'_> {
         for place in ranked {
             let (is_row, score) = (self.piece(place).is_row, self.score(place));
             let fits = if is_row {
-                rows < self.most_rows && score >= self.row_floor * best_row.max(best_sentence)
+                rows < self.most_rows() && (self.has_room || score >= ROW_FLOOR * best_row.max(best_sentence))
             } else {
                 score >= SENTENCE_FLOOR * best_sentence
             };
@@ -244,6 +251,10 @@ impl Packing<'_> {
                 // A paragraph is a note, or an article, by the line over it.
                 if let Some(title) = self.piece(place).title {
                     self.take((place.0, title));
+                }
+                // A sentence by itself is taken for an answer to anything.
+                if !is_row {
+                    self.take_beside(place, 1);
                 }
             }
         }
@@ -254,14 +265,17 @@ impl Packing<'_> {
         let mut taken: Vec<Place> = self.places().filter(|place| !self.piece(*place).is_row).collect();
         taken.sort_by(|one, other| self.score(*other).total_cmp(&self.score(*one)));
         for distance in 1..=AROUND {
-            for (source, piece) in &taken {
-                let beside = [piece.checked_add(distance), piece.checked_sub(distance)];
-                for piece in beside.into_iter().flatten() {
-                    let is_prose = self.texts[*source].get(piece).is_some_and(|piece| !piece.is_row);
-                    if is_prose {
-                        self.take((*source, piece));
-                    }
-                }
+            for place in &taken {
+                self.take_beside(*place, distance);
+            }
+        }
+    }
+
+    /// The sentences that stand so far after and before one.
+    fn take_beside(&mut self, (source, piece): Place, distance: usize) {
+        for piece in [piece.checked_add(distance), piece.checked_sub(distance)].into_iter().flatten() {
+            if self.texts[source].get(piece).is_some_and(|piece| !piece.is_row) {
+                self.take((source, piece));
             }
         }
     }
@@ -271,13 +285,9 @@ impl Packing<'_> {
     fn fill(&mut self) {
         let is_row = |packing: &Self, place: &Place| packing.piece(*place).is_row;
         let rows = self.places().filter(|place| is_row(self, place)).count();
-        let may_take_rows = self.chosen.is_empty() || self.row_floor == 0.0;
-        let mut rows_left = if may_take_rows { self.most_rows - rows } else { 0 };
-        let sources = self.texts.iter().enumerate();
-        let all: Vec<Place> = sources
-            .flat_map(|(source, pieces)| (0..pieces.len()).map(move |piece| (source, piece)))
-            .collect();
-        for place in all {
+        let may_take_rows = self.chosen.is_empty() || self.has_room;
+        let mut rows_left = if may_take_rows { self.most_rows() - rows } else { 0 };
+        for place in self.all() {
             if !is_row(self, &place) {
                 self.take(place);
             } else if rows_left > 0 && self.take(place) {

@@ -75,9 +75,7 @@ impl Weights {
         }
         fit
     }
-}
 
-impl Weights {
     /// Whether a paragraph is one that the question names by its number and by its title: note 2, under "Notes".
     pub(super) fn is_named(&self, text: &str, title: &str) -> bool {
         let title = words(title);

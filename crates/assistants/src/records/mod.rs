@@ -68,10 +68,7 @@ fn of_passage(passage: &Passage) -> Vec<Record> {
         let cells = records.iter().map(|record| record.cells.iter().map(|cell| cell.text.as_ref()).collect());
         let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
         let columns = Arc::new(Columns::new(&names, &cells.collect::<Vec<Vec<&str>>>()));
-        let is_heading = |cells: &[ibid_core::table::TableCell<'_>]| {
-            cells.iter().filter(|cell| !cell.text.is_empty() && !cell.is_inherited).count() < 2
-        };
-        all.extend(records.into_iter().filter(|record| !is_heading(&record.cells)).map(|record| {
+        all.extend(records.into_iter().filter(|record| !record.is_heading()).map(|record| {
             let cells = record.cells.into_iter().map(|cell| Cell {
                 text: cell.text.into_owned(),
                 span: cell.span,

@@ -6,7 +6,7 @@ use futures_util::future::try_join_all;
 use ibid_core::answer::SearchRequest;
 use ibid_core::event::TurnEvent;
 use ibid_core::evidence::{DocumentId, EvidenceError, Passage};
-use ibid_core::value::{Worth, values};
+use ibid_core::value::codes;
 use ibid_graph::{Context, NodeError};
 use tracing::Instrument;
 
@@ -65,9 +65,12 @@ async fn described_rows(
     turn: &TurnState,
     found: &[Passage],
 ) -> Result<Vec<Passage>, EvidenceError> {
+    if !codes(&turn.question).is_empty() {
+        return Ok(Vec::new());
+    }
     let with_tables = || found.iter().filter(|passage| !passage.tables.is_empty());
-    let has_code = values(&turn.question).iter().any(|value| matches!(value.worth, Worth::Code(_)));
-    if has_code || !asked_cells(&turn.question, with_tables().cloned()).1.has_column() {
+    let sources = numbered(with_tables().cloned());
+    if !AskedCells::of(&turn.question, &sources.iter().collect::<Vec<_>>()).has_column() {
         return Ok(Vec::new());
     }
     let mut tables: Vec<(&DocumentId, u32)> = Vec::new();
@@ -80,8 +83,9 @@ async fn described_rows(
     for (document, table) in tables.into_iter().take(TABLES) {
         let index = node_context.ports.index.as_ref();
         let whole = index.table(&turn.request.scope, document, table, LONGEST_TABLE).await?;
-        let (sources, asked) = asked_cells(&turn.question, whole);
-        let is_asked = |source: &Source| asked.rows().iter().any(|(number, _)| *number == source.number);
+        let sources = numbered(whole);
+        let rows = AskedCells::of(&turn.question, &sources.iter().collect::<Vec<_>>()).rows();
+        let is_asked = |source: &Source| rows.iter().any(|(number, _)| *number == source.number);
         let rows = sources.into_iter().filter(is_asked).filter_map(Source::into_passage);
         let rows: Vec<Passage> = rows.collect();
         if !rows.is_empty() {
@@ -91,12 +95,11 @@ async fn described_rows(
     Ok(Vec::new())
 }
 
-/// Passages as sources, and the cells of them that a question asks for.
-fn asked_cells(question: &str, passages: impl IntoIterator<Item = Passage>) -> (Vec<Source>, AskedCells) {
+/// Passages as sources.
+fn numbered(passages: impl IntoIterator<Item = Passage>) -> Vec<Source> {
     let mut sources = Vec::new();
     take(&mut sources, passages);
-    let asked = AskedCells::of(question, &sources.iter().collect::<Vec<_>>());
-    (sources, asked)
+    sources
 }
 
 /// What is to be looked for: what was worked out, or else the question itself, in every document that is named.

@@ -7,7 +7,7 @@ use ibid_core::Scope;
 use ibid_core::evidence::{Index, Passage, Question};
 use ibid_core::model::ToolSpec;
 use ibid_core::tool::{Tool, ToolError, ToolOutput};
-use ibid_core::value::{Worth, values};
+use ibid_core::value::codes;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -213,12 +213,6 @@ impl DocumentTool {
     }
 }
 
-/// The first code in a text.
-fn code_in(text: &str) -> Option<String> {
-    let codes = values(text).into_iter().filter(|value| matches!(value.worth, Worth::Code(_)));
-    codes.map(|value| value.written).next()
-}
-
 /// Whether a text names a code, however its digits are parted.
 fn names(text: &str, code: &str) -> bool {
     let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
@@ -277,7 +271,7 @@ struct LookupHtsCode {
 
 fn lookup_hts_code_query(given: Value) -> Result<DocumentSearch, ToolError> {
     let LookupHtsCode { product_description } = arguments(given)?;
-    let code = code_in(&product_description);
+    let code = codes(&product_description).into_iter().next().map(|code| code.written);
     let search = DocumentSearch::new([product_description], Types::Only(SCHEDULE.to_owned()));
     Ok(DocumentSearch { code, ..search })
 }

@@ -69,13 +69,7 @@ impl Search {
         }
         Ok(best.unwrap_or_default())
     }
-}
 
-fn unreadable(error: impl std::fmt::Display) -> Error {
-    Error::Damaged(format!("a table cannot be read: {error}"))
-}
-
-impl Search {
     /// A table of a document, if it has no more chunks than these.
     pub(crate) async fn whole_table(
         &self,
@@ -96,6 +90,10 @@ impl Search {
         passages.sort_by_key(|passage| passage.chunks);
         Ok(passages)
     }
+}
+
+fn unreadable(error: impl std::fmt::Display) -> Error {
+    Error::Damaged(format!("a table cannot be read: {error}"))
 }
 
 /// What is searched for: what the table is about, and what its cells hold.
@@ -138,16 +136,19 @@ async fn ask(
     let columns = columns.map(|(column, name)| TableColumn { name, kind: column.kind }).collect();
     let pages = chunks.iter().map(|chunk| chunk.page);
     let pages = (pages.clone().min().unwrap_or_default(), pages.max().unwrap_or_default());
-    let table = AskedTable { title: candidate.title.clone(), pages, columns, rows: typed::count(&chunks) };
+    let title = candidate.title.clone();
+    let mut table = AskedTable { title, pages, columns, rows: 0 };
     let plan = match Plan::of(query, &names, &table.columns) {
         Ok(plan) => plan,
         Err(problem) => {
+            table.rows = typed::count(&chunks);
             return Ok(TableAnswer { table: Some(table), problem: Some(problem), ..TableAnswer::default() });
         }
     };
     let (used, language) = (plan.used().clone(), candidate.language.clone());
     let typed = spawn_blocking(move || TypedTable::of(chunks, &used, &language)).await;
     let typed = typed.map_err(unreadable)??;
+    table.rows = typed.rows.len();
     let Selected { rows, count, value, left_out } =
         query::select(&typed, &plan, query.top.min(MOST_ROWS)).await?;
     let ids: Vec<String> =

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use arrow_array::{Array, Date32Array, Decimal128Array, UInt64Array};
-use chrono::{Days, NaiveDate};
+use chrono::{NaiveDate, TimeDelta};
 use datafusion::common::ScalarValue;
 use datafusion::dataframe::DataFrame;
 use datafusion::functions_aggregate::expr_fn::{avg, max, min, sum};
@@ -211,15 +211,19 @@ pub(super) async fn select(table: &TypedTable, plan: &Plan, most: usize) -> Resu
     }
     let mut count = frame.clone().count().await.map_err(unreadable)?;
     let (mut value, mut left_out) = (None, 0);
-    if let Some((function, of)) = &plan.aggregate {
-        let computed = computed(&mut frame, *function, *of).await?;
-        (left_out, count, value) = (count - computed.rows, computed.rows, computed.value);
+    match plan.aggregate {
+        None => {}
+        Some((AggregateFunction::Count, _) | (_, None)) => value = Some(count.to_string()),
+        Some((function, Some(of))) => {
+            let computed = computed(&mut frame, function, of).await?;
+            (left_out, count, value) = (count - computed.rows, computed.rows, computed.value);
+        }
     }
-    let order = match plan.order {
-        Some(((place, kind), is_descending)) => col(sorted_by(place, kind)).sort(!is_descending, false),
-        None => col(ROW).sort(true, false),
-    };
-    let sorted = frame.sort(vec![order, col(ROW).sort(true, false)]).map_err(unreadable)?;
+    let order = plan
+        .order
+        .map(|((place, kind), is_descending)| col(sorted_by(place, kind)).sort(!is_descending, false));
+    let order = order.into_iter().chain([col(ROW).sort(true, false)]).collect();
+    let sorted = frame.sort(order).map_err(unreadable)?;
     let limited =
         sorted.limit(0, Some(most)).and_then(|frame| frame.select_columns(&[ROW])).map_err(unreadable)?;
     let mut rows = Vec::new();
@@ -251,12 +255,8 @@ struct Computed {
 async fn computed(
     frame: &mut DataFrame,
     function: AggregateFunction,
-    of: Option<(usize, CellKind)>,
+    (place, kind): (usize, CellKind),
 ) -> Result<Computed, Error> {
-    let Some((place, kind)) = of.filter(|_| function != AggregateFunction::Count) else {
-        let rows = frame.clone().count().await.map_err(unreadable)?;
-        return Ok(Computed { value: Some(rows.to_string()), rows });
-    };
     let is_date =
         kind == CellKind::Date && matches!(function, AggregateFunction::Min | AggregateFunction::Max);
     let cell = if is_date { col(day(place)) } else { col(number(place)) };
@@ -284,8 +284,8 @@ async fn computed(
 /// A result as it is told.
 fn written(result: &dyn Array, kind: CellKind) -> Option<String> {
     if let Some(days) = result.as_any().downcast_ref::<Date32Array>() {
-        let day = NaiveDate::default().checked_add_days(Days::new(u64::try_from(days.value(0)).ok()?))?;
-        return Some(day.to_string());
+        let since = TimeDelta::try_days(i64::from(days.value(0)))?;
+        return Some(NaiveDate::default().checked_add_signed(since)?.to_string());
     }
     let numbers = result.as_any().downcast_ref::<Decimal128Array>()?;
     let number = Decimal::of_digits(numbers.value(0), u32::from(numbers.scale().unsigned_abs()));

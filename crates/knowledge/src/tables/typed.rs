@@ -7,13 +7,11 @@ use arrow_array::builder::{BooleanBuilder, Date32Builder, Decimal128Builder, Str
 use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
 use chrono::NaiveDate;
-use ibid_core::table::{CellKind, TableCell, TableRecord};
+use ibid_core::table::{CellKind, TableCell};
 use ibid_core::value::{Decimal, Value, Worth, values};
-use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::is_combining_mark;
 
 use super::{TableChunk, unreadable};
-use crate::Error;
+use crate::{Error, terms};
 
 /// Digits and decimals of numbers. Sums and means of them have room for ten digits more.
 pub(super) const PRECISION: u8 = 28;
@@ -50,15 +48,10 @@ pub(super) struct TypedTable {
     pub(super) batch: RecordBatch,
 }
 
-/// Whether a row says something itself: what has one cell alone is a heading.
-fn is_record(record: &TableRecord<'_>) -> bool {
-    record.cells.iter().filter(|cell| !cell.text.is_empty() && !cell.is_inherited).count() > 1
-}
-
 /// How many rows say something.
 pub(super) fn count(chunks: &[TableChunk]) -> usize {
     let records = chunks.iter().flat_map(|chunk| chunk.rows.records(&chunk.text));
-    records.filter(is_record).count()
+    records.filter(|record| !record.is_heading()).count()
 }
 
 impl TypedTable {
@@ -72,7 +65,7 @@ impl TypedTable {
         let mut cells: BTreeMap<usize, Vec<TableCell<'_>>> = BTreeMap::new();
         for (at, chunk) in chunks.iter().enumerate() {
             for (place, record) in chunk.rows.records(&chunk.text).enumerate() {
-                if !is_record(&record) {
+                if record.is_heading() {
                     continue;
                 }
                 rows.push((at, place));
@@ -145,8 +138,7 @@ pub(super) fn in_digits(number: Decimal) -> Option<i128> {
 
 /// A text as it is compared: without case, accents and needless space.
 pub(super) fn folded(text: &str) -> String {
-    let plain = text.nfkd().filter(|letter| !is_combining_mark(*letter)).flat_map(char::to_lowercase);
-    plain.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
+    terms::folded(text).collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The digits of a code.

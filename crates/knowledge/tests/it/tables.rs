@@ -86,6 +86,8 @@ async fn schedule_and_fees() -> (Where, Search) {
         | Vigo | 980,00 | 2019-07-15 | |\n\
         | Le\xc3\xb3n | (12,25) | 2023-01-01 | paid back |\n\
         | C\xc3\xa1diz | none | 2020-01-31 | |\n";
+    let ships = b"# Ships of the fleet\n\n| Ship | Built |\n|---|---|\n| Aurora | 1912-05-01 |\n| Juno | 1955-06-30 |\n";
+    load(&ingestion(&store), job("tariffs", "ships.md"), ships).await;
     load(&ingestion(&store), job("tariffs", "fees.md"), fees).await;
     store.maintain().await.unwrap();
     (place, search(&store))
@@ -164,6 +166,10 @@ async fn values_are_compared_and_computed_by_what_they_are() {
             "{query:?}"
         );
     }
+    let ships = TableQuery { about: "ships of the fleet".to_owned(), ..about() };
+    let oldest = TableQuery { aggregate: aggregate(AggregateFunction::Min, "built"), ..ships };
+    let answer = search.query_tables(&everybody(), &oldest).await.unwrap();
+    assert_eq!(answer.value.as_deref(), Some("1912-05-01"), "before 1970");
     let order = Some(Order { column: "fee".to_owned(), is_descending: true });
     let query = TableQuery { order, columns: vec!["port".to_owned()], ..about() };
     let answer = search.query_tables(&everybody(), &query).await.unwrap();

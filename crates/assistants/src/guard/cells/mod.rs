@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use ibid_core::answer::{CellQuote, Warning, WarningKind};
 use ibid_core::evidence::Passage;
-use ibid_core::value::{Value, Worth, agree, claimed, values};
+use ibid_core::value::{Value, Worth, agree, claimed, codes, values};
 
 use super::lines::pieces;
 use super::marks;
@@ -137,9 +137,8 @@ impl Check<'_> {
     /// What is named; or what all that was said describes, if that is sure, or if the rows that are named say nothing in the
     /// column. A code names better than any description.
     fn described<'b>(&self, named: &'b Named, said: Option<&str>) -> Cow<'b, Named> {
-        let has_code = |said: &str| values(said).iter().any(|value| matches!(value.worth, Worth::Code(_)));
         let columns = self.columns_of(named);
-        let Some(said) = said.filter(|said| !columns.is_empty() && !has_code(said)) else {
+        let Some(said) = said.filter(|said| !columns.is_empty() && codes(said).is_empty()) else {
             return Cow::Borrowed(named);
         };
         let has_cell = |row: usize| {

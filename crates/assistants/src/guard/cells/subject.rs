@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 
-use ibid_core::value::{Value, Worth, is_year, values};
+use ibid_core::value::{Value, Worth, codes, is_year};
 
 use super::Row;
 use super::clauses::{Claim, is_free};
 use super::description::{self, Description};
 use crate::packing::words;
-use crate::records::Record;
+use crate::records::{Columns, Record};
 
 /// A row is named by this share of the words that it is called by, if none is by all of them.
 const MOST_WORDS: f64 = 0.75;
@@ -140,27 +141,25 @@ impl Subjects {
             column_words: BTreeSet::new(),
             has_free: rows.iter().any(|row| row.record.cells.iter().any(|cell| is_free(&cell.text))),
         };
+        let mut last = None;
         for Row { record, .. } in rows {
             let first = record.cells.first().map_or("", |cell| cell.text.as_str());
-            let codes = values(first).into_iter().filter(|value| matches!(value.worth, Worth::Code(_)));
-            let codes: Vec<Value> = codes.collect();
+            let codes = codes(first);
             let own = if codes.is_empty() { label_words(first) } else { BTreeSet::new() };
             let is_name =
                 |name: &str| name.chars().filter(|letter| letter.is_alphanumeric()).count() >= SHORTEST_NAME;
             let text = if label_words(first).is_empty() { String::new() } else { first.to_lowercase() };
-            let columns = record.columns.names.iter().chain(&record.columns.written).skip(1);
-            subjects.columns.extend(columns.filter(|name| is_name(name)).map(|name| name.to_lowercase()));
-            for name in &record.columns.names {
-                if !subjects.column_words.is_superset(&telling(name)) {
-                    subjects.column_words.extend(telling(name));
-                }
+            // Rows of one passage share their columns.
+            let is_new = last.is_none_or(|last: &Arc<Columns>| !Arc::ptr_eq(last, &record.columns));
+            last = Some(&record.columns);
+            let columns = || record.columns.names.iter().chain(&record.columns.written).filter(|_| is_new);
+            let told = columns().skip(1).filter(|name| is_name(name));
+            subjects.columns.extend(told.map(|name| name.to_lowercase()));
+            if is_new {
+                subjects.column_words.extend(record.columns.names.iter().flat_map(|name| telling(name)));
             }
-            let named = record.columns.names.iter().chain(&record.columns.written).map(String::as_str);
-            let named: Vec<&str> = named
-                .chain([first, record.description()])
-                .chain(record.path.iter().map(String::as_str))
-                .collect();
-            for name in named {
+            let named = columns().chain(&record.path).map(String::as_str);
+            for name in named.chain([first, record.description()]) {
                 subjects.numbers.extend(numbers(name));
                 if is_name(name)
                     && name.chars().any(|letter| letter.is_ascii_digit())
@@ -239,8 +238,7 @@ impl Subjects {
         let without_columns = blanked(&rest, columns.iter().map(|(place, _)| place.clone()));
         let names = columns.iter().map(|(_, name)| (*name).clone()).collect();
         let said = ColumnWords { names, words: telling(&without_rows) };
-        let codes: Vec<Value> =
-            values(&rest).into_iter().filter(|value| matches!(value.worth, Worth::Code(_))).collect();
+        let codes = codes(&rest);
         if !codes.is_empty() {
             return Named { rows: self.by_codes(&codes), is_sure: true, said, ..Named::default() };
         }
@@ -333,10 +331,10 @@ impl Subjects {
     /// more than of any other. None if that is said of too many. And whether that is sure.
     pub(super) fn described(&self, text: &str, fits: impl Fn(usize) -> bool) -> (Vec<usize>, bool) {
         let description = Description::of(text, &self.column_words);
-        let all = self.labels.iter().enumerate().filter(|(row, _)| fits(*row));
-        let all: Vec<(usize, f64, bool)> = all
-            .filter_map(|(row, label)| description.fit(label).map(|(fit, is_headed)| (row, fit, is_headed)))
-            .collect();
+        let all = self.labels.iter().enumerate();
+        let all = all
+            .filter_map(|(row, label)| description.fit(label).map(|(fit, is_headed)| (row, fit, is_headed)));
+        let all: Vec<(usize, f64, bool)> = all.filter(|(row, ..)| fits(*row)).collect();
         let Some((_, best, is_headed)) = all.iter().max_by(|one, other| one.1.total_cmp(&other.1)) else {
             return (Vec::new(), false);
         };
