@@ -8,13 +8,15 @@ use super::lines::pieces;
 use super::{borrowed, marks};
 use crate::language::Language;
 use crate::source::{Origin, Source};
-use ibid_core::value::{Value, Worth, agree, claimed, values};
+use ibid_core::value::{Value, Worth, agree, claimed, codes, values};
 
 /// Words with fewer letters say nothing of what a sentence is about.
 const SHORTEST_WORD: usize = 4;
 /// A sentence without values and without words in a row is borne by a piece that has this share of so many words.
 const FEWEST_WORDS: usize = 5;
 const SHARE: f64 = 0.9;
+/// Or by one that has so many words of the question, and all that the sentence adds to it.
+const ASKED_WORDS: usize = 2;
 
 /// A code that was asked about tells more of what a row is about than words do.
 const MORE_THAN_WORDS: usize = 10;
@@ -23,10 +25,8 @@ const MORE_THAN_WORDS: usize = 10;
 struct About {
     words: BTreeSet<String>,
     codes: Vec<Value>,
-}
-
-fn codes(text: &str) -> Vec<Value> {
-    values(text).into_iter().filter(|value| matches!(value.worth, Worth::Code(_))).collect()
+    /// Words that name the documents themselves, as in "according to the sources".
+    spoken_of: BTreeSet<String>,
 }
 
 /// A source that bears a sentence, though the sentence does not name it.
@@ -49,7 +49,8 @@ pub(super) fn attribute(
 ) -> Vec<Attribution> {
     let texts: Vec<SourceText<'_>> = sources.iter().map(SourceText::of).collect();
     let telling = |text: &str| telling(text, language);
-    let asked = About { words: telling(asked), codes: codes(asked) };
+    let spoken_of = telling(&language.documents().join(" "));
+    let asked = About { words: telling(asked), codes: codes(asked), spoken_of };
     let mut found = Vec::new();
     let mut begins = 0;
     for line in answer.split_inclusive('\n') {
@@ -172,7 +173,7 @@ impl Sentence<'_> {
     fn borne(&self, texts: &[SourceText<'_>], named: &[u32], asked: &About) -> Vec<(u32, String)> {
         let (named, others): (Vec<_>, Vec<_>) = texts.iter().partition(|text| named.contains(&text.number));
         if self.claims.is_empty() {
-            let borne = self.by_words(&named, &others).or_else(|| self.in_asked_row(texts, asked));
+            let borne = self.by_words(&named, &others, asked).or_else(|| self.in_asked_row(texts, asked));
             return borne
                 .filter(|(number, _)| !named.iter().any(|text| text.number == *number))
                 .into_iter()
@@ -236,7 +237,12 @@ impl Sentence<'_> {
     }
 
     /// The source that has words in a row with it, or nearly all of its words in one place.
-    fn by_words(&self, named: &[&SourceText<'_>], others: &[&SourceText<'_>]) -> Option<(u32, String)> {
+    fn by_words(
+        &self,
+        named: &[&SourceText<'_>],
+        others: &[&SourceText<'_>],
+        asked: &About,
+    ) -> Option<(u32, String)> {
         let in_a_row = |texts: &[&SourceText<'_>]| {
             let found = texts.iter().filter_map(|text| {
                 let (count, words) = borrowed::longest(self.text, text.text)?;
@@ -251,7 +257,7 @@ impl Sentence<'_> {
             return Some((number, words));
         }
         // Who names a source may say it in other words.
-        if !named.is_empty() || self.words.len() < FEWEST_WORDS {
+        if !named.is_empty() {
             return None;
         }
         let negated =
@@ -260,12 +266,27 @@ impl Sentence<'_> {
             let shared = self.words.intersection(&piece.words).count();
             shared as f64 / self.words.len() as f64
         };
-        others.iter().find_map(|text| {
-            let alike =
-                |piece: &&Piece<'_>| share(piece) >= SHARE && negated(piece.text) == negated(self.text);
-            let piece = text.pieces.iter().find(alike)?;
-            Some((text.number, piece.text.to_owned()))
-        })
+        let is_long = self.words.len() >= FEWEST_WORDS;
+        let added: BTreeSet<&String> = self
+            .words
+            .iter()
+            .filter(|word| !asked.words.contains(*word) && !asked.spoken_of.contains(*word))
+            .collect();
+        let answers = |piece: &Piece<'_>| {
+            let of_question = asked.words.intersection(&piece.words).count();
+            !added.is_empty()
+                && added.iter().all(|word| piece.words.contains(*word))
+                && of_question >= ASKED_WORDS.min(asked.words.len()).max(1)
+        };
+        let alike = |piece: &Piece<'_>| is_long && share(piece) >= SHARE;
+        let find = |bears: &dyn Fn(&Piece<'_>) -> bool| {
+            others.iter().find_map(|text| {
+                let bears = |piece: &&Piece<'_>| bears(piece) && negated(piece.text) == negated(self.text);
+                let piece = text.pieces.iter().find(bears)?;
+                Some((text.number, piece.text.to_owned()))
+            })
+        };
+        find(&alike).or_else(|| find(&answers))
     }
 }
 
@@ -346,6 +367,15 @@ mod tests {
             "Of what kind are they:\nLead-acid batteries",
         );
         check("Records are kept.", "", "Records are kept.");
+        let asked = "From when on have import records to be kept?";
+        check("They are kept from the date of entry.", asked, "They are kept from the date of entry [1].");
+        check(
+            "According to the sources, from the date.",
+            asked,
+            "According to the sources, from the date [1].",
+        );
+        check("They are kept from their arrival.", asked, "They are kept from their arrival.");
+        check("They are not kept from their entry.", asked, "They are not kept from their entry.");
     }
 
     #[test]

@@ -44,6 +44,11 @@ impl Language {
         self.0.words.common.iter().any(|common| common == word)
     }
 
+    /// What asks for a document, or names it as the one who says something.
+    pub(crate) fn documents(self) -> &'static [String] {
+        &self.0.words.documents
+    }
+
     /// What ibid says in it.
     pub(crate) fn texts(self) -> &'static Texts {
         &self.0.texts
