@@ -16,3 +16,4 @@ mod routing;
 mod scenario;
 mod scenarios;
 mod stage;
+mod web;

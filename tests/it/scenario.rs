@@ -119,6 +119,8 @@ async fn play(scenario: Scenario, index: Arc<dyn Index>) -> Vec<String> {
     }
     let retrieval = &mut stage.assistant.definition.retrieval;
     retrieval.top = scenario.top.unwrap_or(retrieval.top);
+    // One after the other, so that each gets the answer that is meant for it.
+    stage.assistant.definition.corrective.parallel_calls = 1;
     let folder = tempfile::tempdir().unwrap();
     let engine = stage.engine(&folder.path().join("engine.db")).await;
     let thread = ThreadId::new();

@@ -19,3 +19,8 @@ async fn agentic() {
 async fn adaptive() {
     play_all("adaptive", Arc::new(search().await)).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn corrective() {
+    play_all("corrective", Arc::new(search().await)).await;
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use ibid_assistants::tools::{ToolContext, ToolEntry, ToolSettings};
-use ibid_assistants::{Assistant, Ports, SHIPPED, assistant_graph, named_columns};
+use ibid_assistants::{Assistant, Ports, SHIPPED, WebAccess, assistant_graph, named_columns};
 use ibid_core::evidence::Index;
 use ibid_core::model::ChatModel;
 use ibid_core::tool::Tool;
@@ -23,6 +23,7 @@ pub(crate) struct Stage {
     pub(crate) assistant: Assistant,
     pub(crate) index: Arc<dyn Index>,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) web: WebAccess,
     /// Where the models are.
     pub(crate) url: String,
     /// How many tokens they hold.
@@ -56,7 +57,7 @@ impl Stage {
                 ToolEntry::find(tool)?.build(&ToolContext { index: &index, retrieval, settings }).unwrap()
             })
             .collect();
-        Self { assistant, index, tools, url, context: 16_384, is_near: false }
+        Self { assistant, index, tools, web: WebAccess::Off, url, context: 16_384, is_near: false }
     }
 
     fn chat(&self, name: &str) -> Arc<dyn ChatModel> {
@@ -74,7 +75,8 @@ impl Stage {
     /// The engine with this assistant, on a file.
     pub(crate) async fn engine(&self, file: &Path) -> LocalEngine {
         let (answer, small) = (self.chat("strong"), self.chat("small"));
-        let ports = Ports { answer, small, index: self.index.clone(), tools: self.tools.clone() };
+        let (tools, web) = (self.tools.clone(), self.web.clone());
+        let ports = Ports { answer, small, index: self.index.clone(), tools, web };
         let assistant = self.assistant.clone();
         let (name, history) = (assistant.name.clone(), assistant.definition.limits.history_messages);
         let graph = assistant_graph(assistant, ports).unwrap();

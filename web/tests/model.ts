@@ -80,12 +80,45 @@ const PLAN = {
   ],
 };
 
+/** What a search of the web finds. */
+const WEB = {
+  results: [
+    { url: "https://football.example/1998", title: "World cups", content: "France won the world cup in 1998." },
+  ],
+};
+
+/** Replies to the checks of a research; nothing to other requests. */
+function checked(last: string): Reply | undefined {
+  const sources = [...last.matchAll(/<source number="(\d+)"/g)].map(([, number]) => Number(number));
+  if (last.includes("whether it helps to answer")) {
+    const relevant = !last.includes("world cup");
+    return { text: JSON.stringify({ passages: sources.map((number) => ({ number, relevant })) }) };
+  }
+  if (last.includes("whether the sources say it")) {
+    const supported = (sentence: string) => !sentence.includes("burned");
+    const sentences = [...last.matchAll(/^(\d+)\. (.*)$/gm)].map(([, number, text]) => ({
+      number: Number(number),
+      supported: supported(String(text)),
+    }));
+    return { text: JSON.stringify({ sentences }) };
+  }
+  if (last.includes("whether the answer answers")) return { text: '{"answers": true, "missing": ""}' };
+  if (last.includes("other searches that may find")) return { text: '{"searches": ["lamps that are not LED"]}' };
+  if (last.includes("football.example")) return { text: `"France won the world cup in 1998" [${sources.at(-1)}].` };
+  if (last.includes("to be researched")) {
+    return { text: "The general rate of LED lamps is 2% [1]. All of them are burned in public [1].", every: 5 };
+  }
+  return undefined;
+}
+
 function reply(asked: Asked): Reply {
   const all = JSON.stringify(asked.messages);
   const form = JSON.stringify(asked.response_format ?? {});
   const questions = asked.messages.filter((message) => message.role === "user").map((one) => String(one.content));
   const last = questions.at(-1) ?? "";
   if (all.includes("can be understood without the conversation")) return { text: "What is the rate for 8539.52.00?" };
+  const check = checked(last);
+  if (check) return check;
   if (form.includes("hts_codes")) return { text: JSON.stringify(COMPLIANCE), every: 5 };
   if (form.includes("timeline")) return { text: JSON.stringify(INCIDENT), every: 5 };
   if (form.includes("follow_up_questions")) return { text: JSON.stringify(STRUCTURED), every: 5 };
@@ -110,6 +143,7 @@ export async function startModel(): Promise<Model> {
   const server = createServer((request, response) => {
     if (request.method === "GET") {
       response.setHeader("content-type", "application/json");
+      if (request.url?.includes("/search?")) return void response.end(JSON.stringify(WEB));
       response.end(JSON.stringify({ object: "list", data: [{ id: "scripted", object: "model" }] }));
       return;
     }

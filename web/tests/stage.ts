@@ -46,6 +46,11 @@ export class Stage {
       "[ingest]",
       `pdfium = ${JSON.stringify(join(models, "pdfium/libpdfium.so"))}`,
       'recognition = ""',
+      // The scripted model also plays a search of the web.
+      "[tools.web]",
+      'provider = "searxng"',
+      `url = ${JSON.stringify(model.url)}`,
+      'rule = "ask"',
       ...(url === null ? [] : answering(url ?? model.url)),
       ...settings,
     ];

@@ -52,7 +52,9 @@ test("without a chat model, the first view says what to do", async ({ browser })
   const page = await context.newPage();
   await page.goto("/");
   const problem = page.getByRole("region", { name: "Problem: assistants" });
-  await expect(problem).toContainText("default, fintech, incident-desk, policy-desk, trade-compliance cannot answer");
+  await expect(problem).toContainText(
+    "default, fintech, incident-desk, policy-desk, research, trade-compliance cannot answer",
+  );
   await expect(problem).toContainText("[models.answer]");
   await accessible(page);
   await page.goto("/#/status");

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use ibid_assistants::definition::{Definition, Models};
 use ibid_assistants::tools::{ToolContext, ToolEntry, connect};
 use ibid_assistants::{
-    AnswerFormat, Assistant, FILE, InvalidAssistant, Ports, SHIPPED, TEXT, assistant_graph, named_columns,
+    AnswerFormat, Assistant, FILE, InvalidAssistant, Ports, SHIPPED, TEXT, WebAccess, assistant_graph,
+    named_columns,
 };
 use ibid_core::evidence::Index;
 use ibid_core::model::ChatModel;
@@ -256,7 +257,12 @@ async fn ports(parts: &AssistantParts, definition: &Definition) -> Result<Ports,
     for server in &definition.mcp {
         tools.extend(connect(server).await.map_err(Error::Missing)?);
     }
-    Ok(Ports { answer, small, index, tools })
+    let web = match settings.web.build(&|name| std::env::var(name).ok()) {
+        Ok(None) => WebAccess::Off,
+        Ok(Some(search)) => WebAccess::On { search: Arc::new(search), rules: settings.web.rules() },
+        Err(missing) => WebAccess::Missing(missing),
+    };
+    Ok(Ports { answer, small, index, tools, web })
 }
 
 /// The definition of a graph that a program brings.

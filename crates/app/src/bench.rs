@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use ibid_assistants::definition::{GraphKind, Mode};
-use ibid_assistants::{Ports, SHIPPED, assistant_graph};
+use ibid_assistants::{Ports, SHIPPED, WebAccess, assistant_graph};
 use ibid_core::answer::QuoteMatch;
 use ibid_core::evidence::{DocumentId, DocumentName, Evidence, EvidenceError, Index, Passage, Question};
 use ibid_core::{Message, RunId, Scope, Tenant, ThreadId, TurnInput, TurnOptions};
@@ -111,7 +111,8 @@ pub async fn bench_question(chat: &Arc<Chat>, asked: &BenchQuestion) -> Result<B
     assistant.definition.corpora = Vec::new();
     assistant.definition.limits.answer_tokens = Some(ANSWER);
     let index = Arc::new(Texts::of(asked));
-    let ports = Ports { answer: chat.clone(), small: chat.clone(), index, tools: Vec::new() };
+    let ports =
+        Ports { answer: chat.clone(), small: chat.clone(), index, tools: Vec::new(), web: WebAccess::Off };
     let graph = assistant_graph(assistant, ports).map_err(Error::other)?;
     let input = TurnInput {
         thread: ThreadId::new(),

@@ -33,6 +33,7 @@ fn metadata(turn: &TurnState, answer: &Answer) -> AnswerMetadata {
         withheld: answer.withheld,
         route: turn.route.clone(),
         plan: turn.plan.clone(),
+        research: turn.research.rounds.clone(),
         usage: turn.spent.usage,
         model_calls: turn.spent.calls,
     }

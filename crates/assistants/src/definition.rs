@@ -40,6 +40,8 @@ pub struct Definition {
     pub retrieval: Retrieval,
     /// How the graph `adaptive` tells chat from questions.
     pub routing: Routing,
+    /// How the graph `corrective` checks and searches again.
+    pub corrective: Corrective,
     /// How far a turn may go.
     pub limits: Limits,
     /// The tools that the graph `agentic` may use.
@@ -118,6 +120,8 @@ pub enum GraphKind {
     Agentic,
     /// Find out what is wanted, retrieve if need be, answer.
     Adaptive,
+    /// Retrieve, leave out what is not relevant, answer, check the answer, and search again until it holds.
+    Corrective,
 }
 
 /// What a person wants, where that is not left to the router.
@@ -229,6 +233,27 @@ pub struct Routing {
 impl Default for Routing {
     fn default() -> Self {
         Self { relevance: 0.25 }
+    }
+}
+
+/// How answers are checked, and how often the documents are searched again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Corrective {
+    /// How many rounds of searching and answering; after that the best answer is given with what is wrong with it.
+    pub rounds: u32,
+    /// Whether it searches the web where the documents hold nothing that is relevant, if a search is set up and the corpora allow
+    /// it.
+    pub web_search: bool,
+    /// How many passages a model grades in one call.
+    pub passages_per_call: usize,
+    /// How many such calls are made at once.
+    pub parallel_calls: usize,
+}
+
+impl Default for Corrective {
+    fn default() -> Self {
+        Self { rounds: 3, web_search: false, passages_per_call: 1, parallel_calls: 4 }
     }
 }
 
@@ -361,6 +386,7 @@ impl Default for Definition {
             models: Models::default(),
             retrieval: Retrieval::default(),
             routing: Routing::default(),
+            corrective: Corrective::default(),
             limits: Limits::default(),
             tools: Vec::new(),
             first_round: FirstRound::default(),

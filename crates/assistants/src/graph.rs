@@ -1,7 +1,7 @@
-//! The graphs, on one state: three ways to the sources, and one way from them to the answer.
+//! The graphs, on one state: four ways to the sources, and one way from them to the answer.
 //!
 //! `conversational` condenses and retrieves, `adaptive` routes, rewrites and retrieves, `agentic` plans and calls tools.
-//! All generate and verify. An assistant with several modes has the ways of all of them.
+//! `corrective` condenses, retrieves and grades, checks what was written, and searches again. All generate and verify. An assistant with several modes has the ways of all of them.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use ibid_core::answer::Intent;
 use ibid_core::{Message, TurnInput};
-use ibid_graph::{BuildError, CompiledGraph, Context, END, Graph, NodeError, RetryPolicy, START};
+use ibid_graph::{
+    BuildError, CompiledGraph, Context, END, Graph, GraphBuilder, NodeError, RetryPolicy, START,
+};
 
 use crate::answer;
 use crate::definition::GraphKind;
@@ -46,7 +48,7 @@ fn build(name: &str, node_context: &Arc<NodeContext>) -> Result<Graph<TurnState>
     let mut after = vec!["generate"];
     let mut models = vec!["generate", "repair"];
     graph = graph.node("route", node(node_context, steps::route));
-    if has(GraphKind::Conversational) {
+    if has(GraphKind::Conversational) || has(GraphKind::Corrective) {
         graph = graph.node("condense", node(node_context, steps::condense)).edge("condense", "retrieve");
         entries.extend(["condense", "retrieve"]);
         after.extend(["condense", "retrieve"]);
@@ -62,11 +64,16 @@ fn build(name: &str, node_context: &Arc<NodeContext>) -> Result<Graph<TurnState>
         after.extend(["classify", "rewrite", "retrieve"]);
         models.extend(["classify", "rewrite"]);
     }
-    if has(GraphKind::Conversational) || has(GraphKind::Adaptive) {
+    if kinds.iter().any(|kind| *kind != GraphKind::Agentic) {
         graph = graph
             .node("retrieve", node(node_context, steps::retrieve))
-            .edge("retrieve", "generate")
             .retry("retrieve", RetryPolicy::times(ATTEMPTS));
+        graph = if has(GraphKind::Corrective) {
+            let after = |turn: &TurnState| if turn.is_research() { "grade" } else { "generate" };
+            graph.branch("retrieve", after, ["grade", "generate"])
+        } else {
+            graph.edge("retrieve", "generate")
+        };
     }
     if has(GraphKind::Agentic) {
         let own = node_context.clone();
@@ -87,6 +94,12 @@ fn build(name: &str, node_context: &Arc<NodeContext>) -> Result<Graph<TurnState>
         after.push("plan");
         models.extend(["plan", "agent"]);
     }
+    let mut after_verify = vec!["repair", END];
+    if has(GraphKind::Corrective) {
+        graph = with_checks(graph, node_context);
+        after_verify.push("check_grounding");
+        models.extend(["grade", "check_grounding", "check_answer", "search_again"]);
+    }
     graph = graph
         .node("generate", node(node_context, steps::generate))
         .node("verify", node(node_context, steps::verify))
@@ -94,8 +107,12 @@ fn build(name: &str, node_context: &Arc<NodeContext>) -> Result<Graph<TurnState>
         .edge("generate", "verify")
         .branch(
             "verify",
-            |turn: &TurnState| if steps::is_rejected(turn) { "repair" } else { END },
-            ["repair", END],
+            |turn: &TurnState| match turn {
+                _ if turn.is_research() => "check_grounding",
+                _ if steps::is_rejected(turn) => "repair",
+                _ => END,
+            },
+            after_verify,
         )
         .edge("repair", "verify")
         .at_most("repair", steps::MOST_REPAIRS, END);
@@ -105,6 +122,62 @@ fn build(name: &str, node_context: &Arc<NodeContext>) -> Result<Graph<TurnState>
     after.sort_unstable();
     after.dedup();
     graph.branch("route", after_route, after).branch(START, first, entries).build()
+}
+
+/// The rounds of the graph `corrective`: what is found is graded, what is written is checked, and the documents are searched
+/// again as long as the answer does not hold.
+fn with_checks(graph: GraphBuilder<TurnState>, node_context: &Arc<NodeContext>) -> GraphBuilder<TurnState> {
+    let rounds = node_context.definition.corrective.rounds.max(1);
+    let is_last = move |turn: &TurnState| turn.research.rounds.len() >= rounds as usize;
+    let own = node_context.clone();
+    let after_grade = move |turn: &TurnState| match turn.research.rounds.len() {
+        _ if turn.sources.is_empty()
+            && let Some(next) = steps::next_to_web(&own, turn) =>
+        {
+            next
+        }
+        // A draft from the same sources would be the same.
+        2.. if !turn.research.found_something() => {
+            if is_last(turn) {
+                "conclude"
+            } else {
+                "search_again"
+            }
+        }
+        _ => "generate",
+    };
+    let after_check = move |turn: &TurnState| {
+        if turn.research.is_accepted() || is_last(turn) { "conclude" } else { "search_again" }
+    };
+    graph
+        .node("grade", node(node_context, steps::grade))
+        .node("check_grounding", node(node_context, steps::check_grounding))
+        .node("check_answer", node(node_context, steps::check_answer))
+        .node("search_again", node(node_context, steps::search_again))
+        .node("conclude", node(node_context, steps::conclude))
+        .branch("grade", after_grade, ["generate", "search_again", "conclude", "ask_web", "web_search"])
+        .interrupt("ask_web", steps::web_query, |_, reply: steps::WebReply| TurnUpdate::WebAnswered {
+            agreed: reply.is_yes(),
+        })
+        .branch(
+            "ask_web",
+            |turn: &TurnState| {
+                if turn.research.web.agreed == Some(true) { "web_search" } else { "generate" }
+            },
+            ["web_search", "generate"],
+        )
+        .node("web_search", node(node_context, steps::web_search))
+        .edge("web_search", "generate")
+        .edge("check_grounding", "check_answer")
+        .branch("check_answer", after_check, ["search_again", "conclude"])
+        .branch(
+            "search_again",
+            // What was searched for before would find the same.
+            |turn: &TurnState| if turn.searches.is_empty() { "conclude" } else { "retrieve" },
+            ["retrieve", "conclude"],
+        )
+        .edge("conclude", END)
+        .at_most("search_again", rounds.saturating_sub(1), "conclude")
 }
 
 /// A node with what it works with.
@@ -135,9 +208,9 @@ fn after_route(turn: &TurnState) -> &'static str {
 fn to_sources(turn: &TurnState) -> &'static str {
     let rewords = turn.has_history() || turn.request.rephrase_first;
     match turn.request.graph {
-        GraphKind::Conversational if rewords => "condense",
+        GraphKind::Conversational | GraphKind::Corrective if rewords => "condense",
         GraphKind::Adaptive if rewords => "rewrite",
-        GraphKind::Conversational | GraphKind::Adaptive => "retrieve",
+        GraphKind::Conversational | GraphKind::Adaptive | GraphKind::Corrective => "retrieve",
         GraphKind::Agentic => "plan",
     }
 }

@@ -10,12 +10,15 @@ use ibid_core::Scope;
 use ibid_core::event::{ModelUsage, TurnEvent};
 use ibid_core::evidence::{DocumentId, DocumentName, Evidence, EvidenceError, Index, Passage, Question};
 use ibid_core::model::{
-    CallProgress, Caller, ChatModel, ChatPart, ChatRequest, ChatStream, Finish, ModelError, ProgressListener,
-    Prompt,
+    AnswerSchema, CallProgress, Caller, ChatModel, ChatPart, ChatRequest, ChatStream, Finish, ModelError,
+    ProgressListener, Prompt,
 };
 use ibid_core::tool::Tool;
+use ibid_core::web::{WebRules, WebSearch};
 use ibid_core::{Message, Role};
 use ibid_graph::{Context, NodeError, Retryable, Terminal};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tracing::Instrument;
 
@@ -38,13 +41,38 @@ pub struct Ports {
     pub index: Arc<dyn Index>,
     /// The tools that the assistant may use.
     pub tools: Vec<Arc<dyn Tool>>,
+    /// The web.
+    pub web: WebAccess,
+}
+
+/// The way to a search of the web.
+#[derive(Clone, Default)]
+pub enum WebAccess {
+    /// None is set up.
+    #[default]
+    Off,
+    /// One is set up, and something is missing.
+    Missing(String),
+    /// One can be asked.
+    On {
+        /// The search.
+        search: Arc<dyn WebSearch>,
+        /// Which questions may be sent to it.
+        rules: WebRules,
+    },
 }
 
 impl Ports {
     /// Ports that lead nowhere, to draw a graph with.
     pub fn absent() -> Self {
         let absent = Arc::new(Absent);
-        Self { answer: absent.clone(), small: absent.clone(), index: absent, tools: Vec::new() }
+        Self {
+            answer: absent.clone(),
+            small: absent.clone(),
+            index: absent,
+            tools: Vec::new(),
+            web: WebAccess::Off,
+        }
     }
 }
 
@@ -196,6 +224,23 @@ impl NodeContext {
         }
         reply.spent.milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(reply)
+    }
+}
+
+impl NodeContext {
+    /// Asks a model for something of a type; none if what it says cannot be read so.
+    pub(crate) async fn ask_for<T: JsonSchema + DeserializeOwned>(
+        &self,
+        context: &Context,
+        model: &dyn ChatModel,
+        mut request: ChatRequest,
+    ) -> Result<(Option<T>, TurnCost), NodeError> {
+        request.schema = Some(AnswerSchema::of::<T>());
+        match self.ask(context, model, request, |_| {}).await {
+            Ok(reply) => Ok((serde_json::from_str(&reply.text).ok(), reply.spent)),
+            Err(ModelError::Form { .. }) => Ok((None, TurnCost { calls: 1, ..TurnCost::default() })),
+            Err(error) => Err(failed(error)),
+        }
     }
 }
 

@@ -40,7 +40,7 @@ macro_rules! declared {
 }
 
 /// All prompts.
-pub const PROMPTS: [Declared; 11] = [
+pub const PROMPTS: [Declared; 15] = [
     declared!("persona", "who the assistant is; it stands in the prompts that write", []),
     declared!(
         "condense",
@@ -54,6 +54,14 @@ pub const PROMPTS: [Declared; 11] = [
     declared!("generate", "writes the answer", ["persona", "format", "knowledge", "language", "unknown"]),
     declared!("evidence", "shows the sources and the question", ["question", "sources"]),
     declared!("chat", "talks", ["persona", "description", "knowledge", "language"]),
+    declared!("grade", "decides which passages are relevant", ["question", "passages"]),
+    declared!("ground", "decides which sentences the sources support", ["sources", "sentences"]),
+    declared!("check_answer", "decides whether an answer answers the question", ["question", "answer"]),
+    declared!(
+        "search_again",
+        "makes other searches after an answer that did not hold",
+        ["question", "searched", "faults", "most"]
+    ),
     declared!("repair", "has an answer written again", ["findings"]),
     declared!(
         "unknown",
@@ -180,6 +188,11 @@ mod tests {
             "description": "It answers questions on tariffs.",
             "documents": ["Chapter 84", "Chapter 85"],
             "failures": ["get_weather: Open-Meteo failed: it answered with status 503"],
+            "answer": "2% [1].",
+            "faults": ["the rate for China"],
+            "most": 3,
+            "passages": "<source number=\"1\">…</source>",
+            "sentences": ["The rate is 2%."],
             "findings": ["no source supports 3.9 %"],
             "format": "structured",
             "knowledge": "documents",

@@ -22,10 +22,11 @@ macro_rules! shipped {
 }
 
 /// All of them.
-pub const SHIPPED: [Shipped; 4] = [
+pub const SHIPPED: [Shipped; 5] = [
     shipped!("default": "assistant.toml"),
     shipped!("trade-compliance": "assistant.toml", "prompts/persona.md", "prompts/persona.es.md"),
     shipped!("fintech": "assistant.toml", "prompts/persona.md", "prompts/persona.es.md"),
+    shipped!("research": "assistant.toml"),
     shipped!("policy-desk": "assistant.toml", "prompts/persona.md", "prompts/persona.es.md"),
 ];
 

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use ibid_core::answer::SourceInfo;
 use ibid_core::evidence::Passage;
 use ibid_core::table::without_notes;
+use ibid_core::web::WebPage;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,8 @@ pub enum Origin {
         /// What it gave back.
         text: String,
     },
+    /// The web.
+    Web(WebPage),
 }
 
 impl From<Passage> for Origin {
@@ -47,6 +50,7 @@ impl Source {
         match &self.origin {
             Origin::Passage(passage) => &passage.text,
             Origin::Tool { text, .. } => text,
+            Origin::Web(page) => &page.text,
         }
     }
 
@@ -54,7 +58,7 @@ impl Source {
     pub(crate) fn into_passage(self) -> Option<Passage> {
         match self.origin {
             Origin::Passage(passage) => Some(*passage),
-            Origin::Tool { .. } => None,
+            Origin::Tool { .. } | Origin::Web(_) => None,
         }
     }
 
@@ -62,6 +66,7 @@ impl Source {
     pub(crate) fn over(&self) -> String {
         match &self.origin {
             Origin::Passage(passage) => format!("{}\n{}", passage.title, self.headings()),
+            Origin::Web(page) => page.title.clone(),
             Origin::Tool { .. } => String::new(),
         }
     }
@@ -70,7 +75,7 @@ impl Source {
     pub(crate) fn headings(&self) -> String {
         match &self.origin {
             Origin::Passage(passage) => passage.path.join("\n"),
-            Origin::Tool { .. } => String::new(),
+            Origin::Tool { .. } | Origin::Web(_) => String::new(),
         }
     }
 
@@ -94,6 +99,9 @@ impl Source {
                 format!("document=\"{}\" page=\"{}\"{section}", attribute(&passage.title), passage.page)
             }
             Origin::Tool { tool, .. } => format!("tool=\"{}\"", attribute(tool)),
+            Origin::Web(page) => {
+                format!("web=\"{}\" title=\"{}\"", attribute(&page.url), attribute(&page.title))
+            }
         };
         format!("<source number=\"{}\" {head}>\n{text}\n</source>", self.number)
     }
@@ -111,6 +119,15 @@ impl Source {
                 section: Some(passage.path.clone()),
                 score: Some(passage.score),
             },
+            Origin::Web(page) => SourceInfo {
+                number,
+                document_id: page.url.clone(),
+                document_type: "web".to_owned(),
+                title: Some(page.title.clone()),
+                page: None,
+                section: None,
+                score: None,
+            },
             Origin::Tool { tool: name, .. } => SourceInfo {
                 number,
                 document_id: name.clone(),
@@ -126,29 +143,46 @@ impl Source {
 
 /// Takes passages among the sources and returns their numbers. A passage that is there already keeps its number.
 pub(crate) fn take(sources: &mut Vec<Source>, passages: impl IntoIterator<Item = Passage>) -> Vec<u32> {
+    take_after(sources, passages, 0)
+}
+
+/// The same, with numbers after one that was given before.
+pub(crate) fn take_after(
+    sources: &mut Vec<Source>,
+    passages: impl IntoIterator<Item = Passage>,
+    last: u32,
+) -> Vec<u32> {
     let mut numbers = Vec::new();
     for passage in passages {
-        let same = |source: &&Source| match &source.origin {
-            // Of rows that were picked out of a passage, the whole may come later.
-            Origin::Passage(other) => {
-                (&other.document, other.page, other.chunks)
-                    == (&passage.document, passage.page, passage.chunks)
-                    && other.text.len() >= passage.text.len()
-            }
-            Origin::Tool { .. } => false,
-        };
-        let number = match sources.iter().find(same) {
+        let number = match sources.iter().find(|source| is_same_passage(source, &passage)) {
             Some(source) => source.number,
-            None => add(sources, Origin::from(passage)),
+            None => add_after(sources, Origin::from(passage), last),
         };
         numbers.push(number);
     }
     numbers
 }
 
+/// Whether a source is a passage, or more of it.
+pub(crate) fn is_same_passage(source: &Source, passage: &Passage) -> bool {
+    match &source.origin {
+        // Of rows that were picked out of a passage, the whole may come later.
+        Origin::Passage(other) => {
+            (&other.document, other.page, other.chunks) == (&passage.document, passage.page, passage.chunks)
+                && other.text.len() >= passage.text.len()
+        }
+        Origin::Tool { .. } | Origin::Web(_) => false,
+    }
+}
+
 /// Takes something among the sources and returns its number.
 pub(crate) fn add(sources: &mut Vec<Source>, origin: Origin) -> u32 {
-    let number = u32::try_from(sources.len()).unwrap_or(u32::MAX).saturating_add(1);
+    add_after(sources, origin, 0)
+}
+
+/// The same, with a number after one that was given before.
+pub(crate) fn add_after(sources: &mut Vec<Source>, origin: Origin, last: u32) -> u32 {
+    let number = sources.last().map_or(0, |last| last.number).max(last).saturating_add(1);
     sources.push(Source { number, origin });
     number
 }

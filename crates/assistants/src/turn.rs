@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use ibid_core::answer::{Intent, PlanStep, Route, SearchRequest, Warning};
 use ibid_core::evidence::Passage;
 use ibid_core::model::Usage;
+use ibid_core::research::{Grade, ResearchRound};
+use ibid_core::web::WebPage;
 use ibid_core::{Focus, Message, Role, Scope, TurnInput};
 use ibid_graph::{InvalidInput, State};
 use serde::{Deserialize, Serialize};
@@ -14,8 +16,9 @@ use crate::definition::{Definition, ForcedIntent, GraphKind};
 use crate::format::Draft;
 use crate::guard::{Policy, VerifiedAnswer};
 use crate::language::{Spoken, Texts};
+use crate::research::{GroundingReport, ResearchState};
 use crate::route::{mentions, smalltalk};
-use crate::source::{Origin, Source, add, harmless, take};
+use crate::source::{Origin, Source, add, add_after, harmless, take, take_after};
 
 /// What was asked, and how it is to be answered.
 #[derive(Debug, Clone, Serialize)]
@@ -78,7 +81,7 @@ impl ToolReport {
     pub(crate) fn number(&self, sources: &mut Vec<Source>) -> Vec<u32> {
         let each = self.origins.iter().cloned().filter_map(|origin| match origin {
             Origin::Passage(passage) => take(sources, [*passage]).first().copied(),
-            tool @ Origin::Tool { .. } => Some(add(sources, tool)),
+            other => Some(add(sources, other)),
         });
         each.collect()
     }
@@ -160,6 +163,9 @@ pub(crate) struct TurnState {
     pub(crate) rounds: Vec<ToolRound>,
     /// What went wrong with tools.
     pub(crate) failures: Vec<String>,
+    /// The rounds of the graph `corrective`.
+    #[serde(skip_serializing_if = "ResearchState::is_empty")]
+    pub(crate) research: ResearchState,
     /// What the model wrote.
     pub(crate) draft: Option<Draft>,
     /// What is wrong with it.
@@ -207,6 +213,18 @@ pub(crate) enum TurnUpdate {
     /// What is wrong with it, so that it is written again.
     #[serde(rename = "doubted")]
     Rejected { findings: Vec<Warning> },
+    /// Which of the passages are relevant.
+    Graded { grades: Vec<Grade>, spent: TurnCost },
+    /// Which sentences of a draft the sources support.
+    GroundingChecked { report: GroundingReport, spent: TurnCost },
+    /// What the checks make of a draft.
+    Judged { round: ResearchRound, spent: TurnCost },
+    /// Whether a person agrees to a search of the web.
+    WebAnswered { agreed: bool },
+    /// What a search of the web found, or why it found nothing.
+    WebSearched { pages: Vec<WebPage>, query: String, failure: Option<String> },
+    /// Another round, with other searches.
+    RoundStarted { searches: Vec<SearchRequest>, spent: TurnCost },
     /// What is said.
     Answered { answer: Box<Answer> },
 }
@@ -252,6 +270,7 @@ impl TurnState {
             calls: Vec::new(),
             rounds: Vec::new(),
             failures: Vec::new(),
+            research: ResearchState::default(),
             draft: None,
             findings: Vec::new(),
             repairs: 0,
@@ -296,6 +315,11 @@ impl TurnState {
         self.request.history.iter().any(|message| message.role == Role::User)
     }
 
+    /// Whether what is written goes through the checks of the graph `corrective`.
+    pub(crate) fn is_research(&self) -> bool {
+        self.request.graph == GraphKind::Corrective && !self.is_chat()
+    }
+
     /// Whether the person only wants to talk.
     pub(crate) fn is_chat(&self) -> bool {
         self.route.as_ref().is_some_and(|route| route.intent == Some(Intent::Chat))
@@ -333,7 +357,10 @@ impl State for TurnState {
                 self.spent = self.spent.and(spent);
             }
             TurnUpdate::Retrieved { passages, searched } => {
-                take(&mut self.sources, passages);
+                if self.request.graph == GraphKind::Corrective {
+                    self.research.begin_round(&searched);
+                }
+                take_after(&mut self.sources, passages, self.research.last_left_out());
                 self.searched.extend(searched);
             }
             TurnUpdate::Planned { plan, beginnings, spent } => {
@@ -362,6 +389,32 @@ impl State for TurnState {
                 self.spent = self.spent.and(spent);
             }
             TurnUpdate::Rejected { findings } => self.findings = findings,
+            TurnUpdate::Graded { grades, spent } => {
+                self.research.grade(&mut self.sources, grades);
+                self.spent = self.spent.and(spent);
+            }
+            TurnUpdate::GroundingChecked { report, spent } => {
+                self.research.grounding = report;
+                self.spent = self.spent.and(spent);
+            }
+            TurnUpdate::Judged { round, spent } => {
+                self.research.end_round(round, self.answer.as_ref());
+                self.spent = self.spent.and(spent);
+            }
+            TurnUpdate::WebAnswered { agreed } => self.research.web.agreed = Some(agreed),
+            TurnUpdate::WebSearched { pages, query, failure } => {
+                self.research.web.is_searched = true;
+                self.searched.extend((!pages.is_empty()).then_some(query));
+                self.failures.extend(failure);
+                for page in pages {
+                    add_after(&mut self.sources, Origin::Web(page), self.research.last_left_out());
+                }
+            }
+            TurnUpdate::RoundStarted { searches, spent } => {
+                self.searches = searches;
+                (self.draft, self.answer) = (None, None);
+                self.spent = self.spent.and(spent);
+            }
             TurnUpdate::Answered { answer } => self.answer = Some(*answer),
         }
     }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::evidence::{DocumentId, DocumentName};
 use crate::model::Usage;
+use crate::research::ResearchRound;
 
 /// What an answer carries besides its text. It is stored with the message, field by field beside the text.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,6 +34,8 @@ pub struct AnswerMetadata {
     pub route: Option<Route>,
     /// The plan that was followed.
     pub plan: Vec<PlanStep>,
+    /// The rounds in which it was researched.
+    pub research: Vec<ResearchRound>,
     /// What the models of the turn used.
     pub usage: Usage,
     /// How often a model was asked.
@@ -79,6 +82,9 @@ struct StoredMetadata {
     /// The plan that was followed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     plan: Vec<PlanStep>,
+    /// The rounds in which it was researched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    research: Vec<ResearchRound>,
     /// What the models of the turn used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Usage")]
@@ -94,7 +100,7 @@ fn is_zero(count: &u32) -> bool {
 
 impl AnswerMetadata {
     /// The names of its fields as they stand in a stored message.
-    pub(crate) const FIELDS: [&str; 13] = [
+    pub(crate) const FIELDS: [&str; 14] = [
         "partial",
         "format",
         "structured",
@@ -106,6 +112,7 @@ impl AnswerMetadata {
         "withheld",
         "route",
         "plan",
+        "research",
         "usage",
         "model_calls",
     ];
@@ -130,6 +137,7 @@ impl From<StoredMetadata> for AnswerMetadata {
             withheld: stored.withheld,
             route: stored.route,
             plan: stored.plan,
+            research: stored.research,
             usage: stored.usage.unwrap_or_default(),
             model_calls: stored.model_calls,
         }
@@ -151,6 +159,7 @@ impl From<AnswerMetadata> for StoredMetadata {
             withheld: metadata.withheld,
             route: metadata.route,
             plan: metadata.plan,
+            research: metadata.research,
             usage: whole.then_some(metadata.usage),
             model_calls: metadata.model_calls,
         }
@@ -187,6 +196,9 @@ pub struct Citation {
     /// Whether the model did not name the source, and ibid has found there what the answer says.
     #[serde(default, skip_serializing_if = "is_false")]
     pub attributed: bool,
+    /// When it was retrieved, as RFC 3339 has it, if it is a page of the web.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retrieved_at: Option<String>,
     /// What the model quoted. It is needed while the answer is checked, and not stored.
     #[serde(skip)]
     pub quoted: String,
@@ -262,6 +274,10 @@ pub enum WarningKind {
     WrongUnit,
     /// A sum, difference or share is not what its values come to.
     WrongArithmetic,
+    /// No source supports a sentence.
+    Unsupported,
+    /// It does not answer the question.
+    NotAnswered,
     /// Nothing is cited.
     NothingCited,
     /// The message was taken for chat, and nothing was searched.

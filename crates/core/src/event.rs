@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::answer::{Citation, PlanStep, Route, SearchRequest, SourceInfo, Warning};
 use crate::load::LoadSummary;
 use crate::model::{ReadingProgress, Usage};
+use crate::research::ResearchRound;
 use crate::{Message, RunId, RunStatus};
 
 /// An event of a run, with its number.
@@ -59,7 +60,7 @@ pub enum TurnEvent {
         /// The piece.
         text: String,
     },
-    /// What the step wrote so far is void: it writes anew.
+    /// What was written so far is void: it is written anew, or not at all.
     DraftWithdrawn {
         /// Why.
         #[serde(default)]
@@ -94,6 +95,8 @@ pub enum TurnEvent {
         /// The queries.
         queries: Vec<String>,
     },
+    /// A round of research, as far as it has come.
+    Research(ResearchRound),
     /// What the answer cites, looked up.
     Citations {
         /// The citations.
@@ -200,6 +203,7 @@ mod name {
     pub(super) const TOOL_CALL_FINISHED: &str = "tool_result";
     pub(super) const SOURCES: &str = "sources";
     pub(super) const SEARCHED: &str = "searched";
+    pub(super) const RESEARCH: &str = "round";
     pub(super) const CITATIONS: &str = "citations";
     pub(super) const WARNINGS: &str = "warnings";
     pub(super) const MODEL_READING: &str = "reading";
@@ -224,6 +228,7 @@ impl TurnEvent {
             Self::ToolCallFinished(result) => (name::TOOL_CALL_FINISHED, json!(result)),
             Self::Sources { sources } => (name::SOURCES, json!(sources)),
             Self::Searched { queries } => (name::SEARCHED, json!(queries)),
+            Self::Research(round) => (name::RESEARCH, json!(round)),
             Self::Citations { citations } => (name::CITATIONS, json!(citations)),
             Self::Warnings { warnings } => (name::WARNINGS, json!(warnings)),
             Self::ModelReading(progress) => (name::MODEL_READING, json!(progress)),
@@ -253,6 +258,7 @@ impl TurnEvent {
             name::TOOL_CALL_FINISHED => read(&value).map(Self::ToolCallFinished),
             name::SOURCES => read(&value).map(|sources| Self::Sources { sources }),
             name::SEARCHED => read(&value).map(|queries| Self::Searched { queries }),
+            name::RESEARCH => read(&value).map(Self::Research),
             name::CITATIONS => read(&value).map(|citations| Self::Citations { citations }),
             name::WARNINGS => read(&value).map(|warnings| Self::Warnings { warnings }),
             name::MODEL_READING => read(&value).map(Self::ModelReading),

@@ -10,6 +10,7 @@ pub mod load;
 mod message;
 pub mod model;
 mod name;
+pub mod research;
 mod scope;
 mod secret;
 mod status;
@@ -18,6 +19,7 @@ pub mod table_query;
 pub mod tool;
 mod turn;
 pub mod value;
+pub mod web;
 
 pub use answer::AnswerMetadata;
 pub use error_chain::error_chain;

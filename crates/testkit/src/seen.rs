@@ -12,6 +12,8 @@ pub struct Seen {
     pub at: Instant,
     /// What it asked for.
     pub path: String,
+    /// What stands after the question mark.
+    pub query: String,
     /// Its headers.
     pub headers: HeaderMap,
     /// Its body; null if it is no JSON.

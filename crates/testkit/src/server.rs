@@ -102,8 +102,8 @@ async fn answer(
     body: Bytes,
 ) -> Response<Body> {
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let path = uri.path().to_owned();
-    let seen = Seen { at: Instant::now(), path, headers, body, status: 0, ending: None };
+    let (path, query) = (uri.path().to_owned(), uri.query().unwrap_or_default().to_owned());
+    let seen = Seen { at: Instant::now(), path, query, headers, body, status: 0, ending: None };
     if stage.script.is_aside(&seen) {
         let answer = Response::builder().status(404).body(Body::from("{}"));
         return answer.expect("a plain answer");

@@ -2549,6 +2549,20 @@ export interface components {
             } | null;
             /** @description The plan that was followed. */
             plan?: components["schemas"]["PlanStep"][];
+            /** @description The rounds in which it was researched. */
+            research?: {
+                /**
+                 * Format: uint32
+                 * @description Its number, from 1.
+                 */
+                round: number;
+                /** @description What was searched for. */
+                searched: string[];
+                /** @description What was found, and whether it was taken for relevant. */
+                grades: components["schemas"]["Grade"][];
+                /** @description What the checks made of the draft; none if the turn was stopped before. */
+                verdict?: components["schemas"]["RoundVerdict"] | null;
+            }[];
             /** @description What the models of the turn used. */
             usage?: components["schemas"]["Usage"];
             /**
@@ -2585,6 +2599,8 @@ export interface components {
             version: string;
             /** @description Whether the model did not name the source, and ibid has found there what the answer says. */
             attributed?: boolean;
+            /** @description When it was retrieved, as RFC 3339 has it, if it is a page of the web. */
+            retrieved_at?: string | null;
         };
         /** @description How a quotation was found. */
         QuoteMatch: "exact" | "fuzzy" | "not_found" | "unquoted";
@@ -2600,7 +2616,7 @@ export interface components {
             cells?: components["schemas"]["CellQuote"][];
         };
         /** @description Kinds of warnings. */
-        WarningKind: "unknown_source" | "wrong_page" | "quote_not_found" | "value_not_found" | "wrong_column" | "wrong_row" | "wrong_period" | "wrong_unit" | "wrong_arithmetic" | "nothing_cited" | "not_from_documents" | "cut_off";
+        WarningKind: "unknown_source" | "wrong_page" | "quote_not_found" | "value_not_found" | "wrong_column" | "wrong_row" | "wrong_period" | "wrong_unit" | "wrong_arithmetic" | "unsupported" | "not_answered" | "nothing_cited" | "not_from_documents" | "cut_off";
         /** @description A cell of a table in a source. */
         CellQuote: {
             /**
@@ -2683,6 +2699,38 @@ export interface components {
             /** @description Whether it was done. */
             done: boolean;
         };
+        /** @description Whether a passage was taken for relevant. */
+        Grade: {
+            /**
+             * Format: uint32
+             * @description The number of the source.
+             */
+            source: number;
+            /** @description The title of its document. */
+            title: string;
+            /**
+             * Format: uint32
+             * @description Its page.
+             */
+            page?: number | null;
+            /** @description Whether it is relevant. */
+            relevance: components["schemas"]["Relevance"];
+        };
+        /** @description Whether a passage helps to answer a question. */
+        Relevance: "relevant" | "irrelevant" | "not_sure";
+        /** @description What the checks made of a draft. */
+        RoundVerdict: {
+            /** @description The sentences that no source supports. */
+            unsupported: string[];
+            /** @description The sentences that the checker could not judge. */
+            not_sure?: string[];
+            /** @description Whether it answers the question. */
+            answered: components["schemas"]["Answered"];
+            /** @description What is missing, in words. */
+            missing?: string;
+        };
+        /** @description Whether a draft answers the question. */
+        Answered: "yes" | "no" | "not_sure";
         /** @description What a call took, in tokens. */
         Usage: {
             /**
@@ -3606,6 +3654,20 @@ export interface components {
             queries: string[];
         } | {
             /** @constant */
+            type: "research";
+            /**
+             * Format: uint32
+             * @description Its number, from 1.
+             */
+            round: number;
+            /** @description What was searched for. */
+            searched: string[];
+            /** @description What was found, and whether it was taken for relevant. */
+            grades: components["schemas"]["Grade"][];
+            /** @description What the checks made of the draft; none if the turn was stopped before. */
+            verdict?: components["schemas"]["RoundVerdict"] | null;
+        } | {
+            /** @constant */
             type: "citations";
             /** @description The citations. */
             citations: components["schemas"]["Citation"][];
@@ -3816,6 +3878,10 @@ export type Intent = components['schemas']['Intent'];
 export type RoutedBy = components['schemas']['RoutedBy'];
 export type DocumentName = components['schemas']['DocumentName'];
 export type PlanStep = components['schemas']['PlanStep'];
+export type Grade = components['schemas']['Grade'];
+export type Relevance = components['schemas']['Relevance'];
+export type RoundVerdict = components['schemas']['RoundVerdict'];
+export type Answered = components['schemas']['Answered'];
 export type Usage = components['schemas']['Usage'];
 export type ThreadCreate = components['schemas']['ThreadCreate'];
 export type IfExists = components['schemas']['IfExists'];

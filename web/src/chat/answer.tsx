@@ -11,7 +11,7 @@ import { useConversation } from "./context";
 import { FeedbackButtons } from "./feedback";
 import { useItem } from "./item";
 import { type Item, isWorking } from "./items";
-import { Plan, Progress } from "./progress";
+import { Plan, Progress, Research } from "./progress";
 import { Prose } from "./prose";
 import { isInterrupted } from "./turn";
 
@@ -34,6 +34,9 @@ export function Answer() {
         <p className="notice">{item.error ?? words.chat.stopped}</p>
       )}
       {metadata.plan && metadata.plan.length > 0 && item.kind === "answer" && <Plan steps={metadata.plan} />}
+      {metadata.research && metadata.research.length > 0 && item.kind === "answer" && (
+        <Research rounds={metadata.research} />
+      )}
       {item.text && <Prose text={item.text} metadata={metadata} name={item.id} />}
       <Notices metadata={metadata} name={item.id} />
       <Citations metadata={metadata} name={item.id} />

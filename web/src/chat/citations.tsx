@@ -114,6 +114,13 @@ function targetOf(name?: string, citation?: [number, Citation], source?: Source)
   return undefined;
 }
 
+/** A page of the web opens in a tab of its own: an address that a browser opens, and nothing else. */
+function webAddress(citation: Citation): string | undefined {
+  return citation.document_type === "web" && /^https?:\/\//.test(citation.document_id)
+    ? citation.document_id
+    : undefined;
+}
+
 /** The sources of an answer, one entry per citation. */
 export function Citations({ metadata, name }: { metadata: Partial<AnswerMetadata>; name?: string }) {
   const words = useWords();
@@ -126,6 +133,30 @@ export function Citations({ metadata, name }: { metadata: Partial<AnswerMetadata
         {citations.map(([index, citation]) => {
           const { tone, sign } = MATCHES[citation.found];
           const target = targetOf(name, [index, citation]);
+          const address = webAddress(citation);
+          if (address) {
+            return (
+              <li key={index}>
+                <a
+                  className={`citation card ${tone}`}
+                  href={address}
+                  rel="noopener noreferrer nofollow"
+                  target="_blank"
+                  title={citation.snippet}
+                >
+                  <span className={`cite ${tone}`} aria-hidden="true">
+                    {citation.source}
+                  </span>
+                  <span className="citation-words">
+                    <span className="clip strong">{citation.title}</span>
+                    <span className="clip soft">
+                      {words.web} · {new URL(address).host} · {matched(words, citation)}
+                    </span>
+                  </span>
+                </a>
+              </li>
+            );
+          }
           return (
             <li key={index}>
               <button

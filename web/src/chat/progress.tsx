@@ -9,7 +9,18 @@ import { useNumbers, useWords, type Words } from "../words";
 import { useConversation } from "./context";
 import type { Followed } from "./follow";
 import { stop } from "./requests";
-import { current, isInterrupted, isOver, type Reading, type Step, type ToolCall, type Turn, written } from "./turn";
+import {
+  current,
+  isInterrupted,
+  isOver,
+  type Reading,
+  type ResearchRound,
+  type Step,
+  type ToolCall,
+  type Turn,
+  type WithdrawnDraft,
+  written,
+} from "./turn";
 
 export function nodeWords(words: Words, node: string): string {
   const name = node.split("/").at(-1) ?? node;
@@ -37,6 +48,7 @@ export function Progress({ followed }: { followed: Followed }) {
       {step?.retrying && !over && <p className="small soft">{words.chat.retrying(step.retrying)}</p>}
       {turn.recovered && !over && <p className="small soft">{words.chat.recovered}</p>}
       {turn.plan.length > 0 && <Plan steps={turn.plan} />}
+      {turn.research.length > 0 && <Research rounds={turn.research} withdrawn={turn.withdrawn} />}
       <Tools turn={turn} />
     </div>
   );
@@ -63,11 +75,7 @@ function Interrupted({ turn }: { turn: Turn }) {
   useRefocus(".composer textarea");
   return (
     <section className="notice interrupted" aria-label={words.chat.interrupted}>
-      {typeof interrupt === "string" ? (
-        <p className="strong">{interrupt}</p>
-      ) : (
-        <pre>{JSON.stringify(interrupt, null, 2)}</pre>
-      )}
+      <InterruptQuestion value={interrupt} />
       <p className="row small soft">
         <span className="grow">{words.chat.interruptedAbout}</span>
         <button type="button" className="button" onClick={() => thread && attempt(stop(thread.thread_id, turn.run))}>
@@ -76,6 +84,31 @@ function Interrupted({ turn }: { turn: Turn }) {
       </p>
     </section>
   );
+}
+
+/** A question in words, with what would be sent if it is answered with yes; anything else as it is. */
+function InterruptQuestion({ value }: { value: unknown }) {
+  const { question, queries } = asQuestion(value);
+  if (question === undefined) return <pre>{JSON.stringify(value, null, 2)}</pre>;
+  return (
+    <>
+      <p className="strong">{question}</p>
+      {queries.length > 0 && (
+        <ul>
+          {queries.map((query) => (
+            <li key={query}>{query}</li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
+function asQuestion(value: unknown): { question?: string; queries: readonly string[] } {
+  if (typeof value === "string") return { question: value, queries: [] };
+  if (typeof value !== "object" || value === null || !("question" in value)) return { queries: [] };
+  const queries = "queries" in value && Array.isArray(value.queries) ? value.queries.map(String) : [];
+  return { question: String(value.question), queries };
 }
 
 /** Describes a step. The server describes it in English, so a translated name is preferred. */
@@ -105,6 +138,78 @@ export function Plan({ steps }: { steps: readonly PlanStep[] }) {
         ))}
       </ol>
     </details>
+  );
+}
+
+/** The rounds of a research: what was found and kept, and what the checks made of each draft. */
+export function Research({
+  rounds,
+  withdrawn = [],
+}: {
+  rounds: readonly ResearchRound[];
+  withdrawn?: readonly WithdrawnDraft[];
+}) {
+  const words = useWords();
+  return (
+    <details className="fold small">
+      <summary>
+        {words.research.title} <span className="soft">{words.research.rounds(rounds.length)}</span>
+      </summary>
+      <ol className="rounds">
+        {rounds.map((round) => (
+          <li key={round.round}>
+            <Round round={round} />
+          </li>
+        ))}
+      </ol>
+      {withdrawn.map((draft, index) => (
+        <div key={index} className="withdrawn">
+          <p className="strong">{words.research.withdrawn(draft.reason)}</p>
+          <del>{draft.text}</del>
+        </div>
+      ))}
+    </details>
+  );
+}
+
+function Round({ round: { round, searched, grades, verdict } }: { round: ResearchRound }) {
+  const words = useWords();
+  return (
+    <>
+      <p>
+        <span className="strong">{words.research.round(round)}</span>{" "}
+        <span className="soft">{searched.join("; ")}</span>
+      </p>
+      <ul className="grades">
+        {grades.map((grade) => (
+          <li key={grade.source}>
+            <span className={grade.relevance === "irrelevant" ? "chip" : "chip good"}>
+              {words.research.relevance[grade.relevance]}
+            </span>{" "}
+            {grade.title}
+            {grade.page != null && <span className="soft">, {words.page(grade.page)}</span>}
+          </li>
+        ))}
+      </ul>
+      {verdict && (
+        <ul className="verdict">
+          {verdict.unsupported.map((sentence, index) => (
+            <li key={index} className="bad">
+              {words.research.unsupported} <q>{sentence}</q>
+            </li>
+          ))}
+          {(verdict.not_sure ?? []).map((sentence, index) => (
+            <li key={index}>
+              {words.research.notSure} <q>{sentence}</q>
+            </li>
+          ))}
+          <li>
+            {words.research.answered[verdict.answered]}
+            {verdict.missing && <span className="soft"> {verdict.missing}</span>}
+          </li>
+        </ul>
+      )}
+    </>
   );
 }
 

@@ -1,7 +1,9 @@
 // The state of a turn, folded from its events: its steps, sources, plan, citations, and the answer as far as it is written.
 
-import type { Citation, PlanStep, Source, TurnEvent, Usage, Warning } from "../api/schema";
+import type { AnswerMetadata, Citation, PlanStep, Source, TurnEvent, Usage, Warning } from "../api/schema";
 import { applyToDraft, type DraftAnswer, NO_DRAFT } from "./draft-answer";
+
+export type ResearchRound = NonNullable<AnswerMetadata["research"]>[number];
 
 export type ModelUsage = { readonly model: string; readonly usage: Usage };
 
@@ -39,6 +41,9 @@ export type Step = {
   readonly retrying?: string;
 };
 
+/** A draft that was shown and did not hold. */
+export type WithdrawnDraft = { readonly text: string; readonly reason: string };
+
 export type Status = "running" | "interrupted" | "done" | "stopped" | "failed" | "rolled_back";
 
 export type Turn = {
@@ -48,6 +53,8 @@ export type Turn = {
   readonly draft: DraftAnswer;
   readonly sources: readonly Source[];
   readonly plan: readonly PlanStep[];
+  readonly research: readonly ResearchRound[];
+  readonly withdrawn: readonly WithdrawnDraft[];
   readonly citations: readonly Citation[];
   readonly warnings: readonly Warning[];
   /** What the assistant asks while the turn is interrupted. */
@@ -65,6 +72,8 @@ export function newTurn(run: string): Turn {
     draft: NO_DRAFT,
     sources: [],
     plan: [],
+    research: [],
+    withdrawn: [],
     citations: [],
     warnings: [],
     recovered: false,
@@ -93,7 +102,15 @@ export function current(turn: Turn): Step | undefined {
 /** The turn after an event. */
 export function apply(turn: Turn, event: TurnEvent): Turn {
   const draft = applyToDraft(turn.draft, event);
-  return applyToRest(draft === turn.draft ? turn : { ...turn, draft }, event);
+  const withdrawn = withdrawnBy(turn, event);
+  return applyToRest(draft === turn.draft ? turn : { ...turn, draft, withdrawn }, event);
+}
+
+/** The drafts that were withdrawn for a reason, with the one that an event withdraws. */
+function withdrawnBy(turn: Turn, event: TurnEvent): readonly WithdrawnDraft[] {
+  const { text } = turn.draft;
+  if (event.type !== "draft_withdrawn" || !event.reason || !text.trim()) return turn.withdrawn;
+  return [...turn.withdrawn, { text, reason: event.reason }];
 }
 
 function applyToRest(turn: Turn, event: TurnEvent): Turn {
@@ -139,6 +156,10 @@ function applyToRest(turn: Turn, event: TurnEvent): Turn {
       return { ...turn, sources: merged(turn.sources, event.sources) };
     case "plan":
       return { ...turn, plan: event.steps };
+    case "research": {
+      const { run: _run, seq: _seq, step: _step, attempt: _attempt, type: _type, ...round } = event;
+      return { ...turn, research: [...turn.research.filter((one) => one.round !== round.round), round] };
+    }
     case "citations":
       return { ...turn, citations: event.citations };
     case "warnings":

@@ -12,6 +12,7 @@ mod marks;
 mod pages;
 pub mod quote;
 mod rows;
+mod sentences;
 mod warning;
 
 use std::collections::BTreeSet;
@@ -36,8 +37,8 @@ use cells::{misplaced, names_in};
 use claims::{borne_values, unborne_values};
 pub(crate) use lines::pieces;
 use pages::{About, Pages};
-pub(crate) use warning::warning;
-use warning::warning_about;
+pub(crate) use sentences::{Sentences, marked, sentences};
+pub(crate) use warning::{warning, warning_about};
 
 /// What is done about what the guard finds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

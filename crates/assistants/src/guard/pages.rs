@@ -6,6 +6,7 @@ use std::fmt::Display;
 use ibid_core::Scope;
 use ibid_core::answer::{Citation, QuoteMatch, Warning, WarningKind};
 use ibid_core::evidence::{BoundingBox, DocumentId, EvidenceError, Index, Passage};
+use ibid_core::web::WebPage;
 
 use super::bare::Bare;
 use super::quote::{PageText, Spans, find};
@@ -54,6 +55,18 @@ fn of_tool(tool: &str, text: &str, cited: &CitationDraft, about: &About<'_>) -> 
         content_hash: String::new(),
         quoted: cited.quote.trim().to_owned(),
         attributed: false,
+        retrieved_at: None,
+    }
+}
+
+/// A citation of a page of the web, as a search showed it.
+fn of_web(page: &WebPage, cited: &CitationDraft, about: &About<'_>) -> Citation {
+    Citation {
+        document_id: page.url.clone(),
+        document_type: "web".to_owned(),
+        title: page.title.clone(),
+        retrieved_at: Some(page.retrieved_at.clone()),
+        ..of_tool("", &page.text, cited, about)
     }
 }
 
@@ -90,6 +103,7 @@ impl<'a> Pages<'a> {
     ) -> Result<Citation, EvidenceError> {
         match &source.origin {
             Origin::Tool { tool, text } => Ok(of_tool(tool, text, cited, about)),
+            Origin::Web(page) => Ok(of_web(page, cited, about)),
             Origin::Passage(passage) => self.of_passage(passage, cited, about, warnings).await,
         }
     }
@@ -132,6 +146,7 @@ impl<'a> Pages<'a> {
         let source = sources.iter().find(|source| source.number == of.source)?;
         let mut citation = match &source.origin {
             Origin::Tool { tool, text } => of_tool(tool, text, of, &About { said: "", answer: quote }),
+            Origin::Web(page) => of_web(page, of, &About { said: "", answer: quote }),
             Origin::Passage(passage) => citation_of(passage, of),
         };
         citation.found = QuoteMatch::NotFound;
@@ -242,6 +257,7 @@ fn citation_of(passage: &Passage, cited: &CitationDraft) -> Citation {
         content_hash: passage.version.clone(),
         quoted: cited.quote.trim().to_owned(),
         attributed: false,
+        retrieved_at: None,
     }
 }
 

@@ -12,6 +12,6 @@ pub(crate) fn warning(kind: WarningKind, text: &str, values: &[(&str, &dyn Displ
 }
 
 /// The same, about some words of the answer.
-pub(super) fn warning_about(warning: Warning, words: impl Into<String>) -> Warning {
+pub(crate) fn warning_about(warning: Warning, words: impl Into<String>) -> Warning {
     Warning { about: Some(words.into()), ..warning }
 }

@@ -47,6 +47,13 @@ pub(crate) struct Texts {
     pub(crate) wrong_unit: String,
     pub(crate) says_otherwise: String,
     pub(crate) wrong_arithmetic: String,
+    pub(crate) unsupported: String,
+    pub(crate) several_unsupported: String,
+    pub(crate) unsupported_mark: String,
+    pub(crate) does_not_answer: String,
+    pub(crate) does_not_answer_missing: String,
+    pub(crate) best_round: String,
+    pub(crate) may_search_web: String,
 }
 
 /// What people say, without case and accents.

@@ -18,7 +18,7 @@ const MOST_ROWS_WITH_ROOM: usize = 24;
 /// Rows that fit less than this share of the best one are left out, unless there is room for all sources.
 const ROW_FLOOR: f64 = 0.5;
 /// So are sentences, as long as others need the room.
-const SENTENCE_FLOOR: f64 = 0.5;
+const SENTENCE_FLOOR: f64 = 0.25;
 /// How much it counts that a search has put a source first.
 const RANK: f64 = 0.5;
 /// A line of more words is no title.
@@ -72,7 +72,7 @@ fn pieces_of(source: &Source, asked: &AskedCells<'_>) -> Vec<Piece> {
     let (text, headings) = (source.text(), source.headings());
     let said: &[String] = match &source.origin {
         Origin::Passage(passage) => &passage.path,
-        Origin::Tool { .. } => &[],
+        Origin::Tool { .. } | Origin::Web(_) => &[],
     };
     let mut records = records::of(source).into_iter().peekable();
     let (mut all, mut prose, mut begins) = (Vec::new(), String::new(), 0);
@@ -251,10 +251,6 @@ impl Packing<'_> {
                 // A paragraph is a note, or an article, by the line over it.
                 if let Some(title) = self.piece(place).title {
                     self.take((place.0, title));
-                }
-                // A sentence by itself is taken for an answer to anything.
-                if !is_row {
-                    self.take_beside(place, 1);
                 }
             }
         }

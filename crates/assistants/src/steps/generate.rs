@@ -14,7 +14,7 @@ use crate::guard::Policy;
 use crate::language::filled;
 use crate::node_context::{NodeContext, Reply, emit, failed};
 use crate::packing::pack;
-use crate::source::harmless;
+use crate::source::{Source, harmless};
 use crate::turn::{TurnCost, TurnState, TurnUpdate};
 
 /// Sources take at least so many tokens, however slow a model reads.
@@ -68,7 +68,7 @@ async fn write(
     let (model, format) = (node_context.ports.answer.as_ref(), &turn.request.format);
     let mut room = node_context.room_for_sources(model, turn, then)?;
     loop {
-        let evidence = Shown::within(model, turn, room);
+        let evidence = Shown::within(model, &turn.sources, &turn.question, room);
         let request = node_context.answer_request(turn, &evidence, then)?;
         match listen(node_context, context, model, request, format).await {
             Err(ModelError::TooLong { .. }) if room > LEAST_ROOM => room = room.min(evidence.tokens) * 3 / 4,
@@ -88,18 +88,18 @@ async fn write(
 
 /// What a model is shown of what was found.
 #[derive(Default)]
-struct Shown {
+pub(super) struct Shown {
     /// The sources.
-    sources: Vec<String>,
+    pub(super) sources: Vec<String>,
     /// How many tokens they take.
     tokens: usize,
 }
 
 impl Shown {
     /// As much as a model has room for.
-    fn within(model: &dyn ChatModel, turn: &TurnState, room: usize) -> Self {
+    pub(super) fn within(model: &dyn ChatModel, sources: &[Source], question: &str, room: usize) -> Self {
         let count = |text: &str| model.count_tokens(text) + 1;
-        let sources = pack(&turn.sources, &turn.question, room, &count);
+        let sources = pack(sources, question, room, &count);
         let tokens = sources.iter().map(|shown| count(shown)).sum();
         Self { sources, tokens }
     }
@@ -155,10 +155,15 @@ impl NodeContext {
             .filter(|(at, _)| !(1..=history).contains(at))
             .map(|(_, prompt)| model.count_tokens(prompt.text()) + 8)
             .sum();
+        Ok(self.room_beside(model, needed, answer))
+    }
+
+    /// How many tokens of sources a model has room for, beside so many others and an answer of so many.
+    pub(super) fn room_beside(&self, model: &dyn ChatModel, needed: usize, answer: usize) -> usize {
         let room = model.context_tokens().saturating_sub(needed + answer + AROUND);
-        let in_time = model.reading_speed().tokens_within(limits.patience());
+        let in_time = model.reading_speed().tokens_within(self.definition.limits.patience());
         let in_time = in_time.map(|tokens| tokens.saturating_sub(needed).max(LEAST_OF_SOURCES));
-        Ok(room.min(in_time.unwrap_or(usize::MAX)))
+        room.min(in_time.unwrap_or(usize::MAX))
     }
 
     fn answer_request(&self, turn: &TurnState, shown: &Shown, then: &str) -> Result<ChatRequest, NodeError> {

@@ -12,7 +12,7 @@ use tracing::Instrument;
 
 use crate::guard::AskedCells;
 use crate::node_context::{NodeContext, emit, not_searched};
-use crate::source::{Source, take};
+use crate::source::{Source, take, take_after};
 use crate::turn::{TurnState, TurnUpdate};
 
 /// Retrieves.
@@ -41,12 +41,12 @@ pub(crate) async fn retrieve(
     let longest = found.iter().map(|evidence| evidence.passages.len()).max().unwrap_or_default();
     let ranks =
         (0..longest).flat_map(|rank| found.iter().filter_map(move |evidence| evidence.passages.get(rank)));
-    let passages: Vec<_> = ranks.cloned().collect();
+    let passages: Vec<_> = ranks.filter(|passage| !turn.research.is_left_out(passage)).cloned().collect();
     let mut rows = described_rows(&node_context, &turn, &passages).await.map_err(not_searched)?;
     rows.extend(passages);
     let passages = rows;
     let mut sources = turn.sources.clone();
-    take(&mut sources, passages.clone());
+    take_after(&mut sources, passages.clone(), turn.research.last_left_out());
     emit(&context, &TurnEvent::Sources { sources: sources.iter().map(Source::info).collect() });
     let searched: Vec<String> =
         searches.into_iter().filter_map(|search| search.phrasings.into_iter().next()).collect();

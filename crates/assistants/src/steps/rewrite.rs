@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use ibid_core::answer::SearchRequest;
 use ibid_core::event::TurnEvent;
-use ibid_core::model::{AnswerSchema, ModelError, Prompt};
+use ibid_core::model::Prompt;
 use ibid_graph::{Context, NodeError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::condense::question_in;
-use crate::node_context::{NodeContext, emit, failed};
-use crate::turn::{TurnCost, TurnState, TurnUpdate};
+use crate::node_context::{NodeContext, emit};
+use crate::turn::{TurnState, TurnUpdate};
 
 /// So many sections are added to a search.
 const MOST_SECTIONS: usize = 3;
@@ -57,13 +57,8 @@ pub(crate) async fn rewrite(
         json!({ "conversation": conversation, "documents": documents, "question": turn.question });
     let prompt = node_context.prompt("rewrite", &turn, variables)?;
     let mut request = node_context.request(&turn, vec![Prompt::User(prompt)]);
-    request.schema = Some(AnswerSchema::of::<Rewritten>());
     request.max_output_tokens = Some(MOST_TOKENS);
-    let (found, spent) = match node_context.ask(&context, model, request, |_| {}).await {
-        Ok(reply) => (serde_json::from_str::<Rewritten>(&reply.text).ok(), reply.spent),
-        Err(ModelError::Form { .. }) => (None, TurnCost::default()),
-        Err(error) => return Err(failed(error)),
-    };
+    let (found, spent) = node_context.ask_for::<Rewritten>(&context, model, request).await?;
     let found = found.map(|found| found.searches).unwrap_or_default();
     let several = node_context.definition.retrieval.phrasings > 1;
     let phrasings = |one: Option<&One>| {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use ibid_core::answer::{Intent, Route, RoutedBy};
 use ibid_core::event::TurnEvent;
-use ibid_core::model::{AnswerSchema, ModelError, Prompt};
+use ibid_core::model::Prompt;
 use ibid_graph::{Context, NodeError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::definition::{ForcedIntent, GraphKind};
-use crate::node_context::{NodeContext, emit, failed, not_searched};
+use crate::node_context::{NodeContext, emit, not_searched};
 use crate::route::{mentions, smalltalk};
 use crate::turn::{TurnCost, TurnState, TurnUpdate};
 
@@ -117,20 +117,12 @@ pub(crate) async fn classify(
     let mut prompts = node_context.history(model, &turn);
     prompts.push(Prompt::User(prompt));
     let mut request = node_context.request(&turn, prompts);
-    request.schema = Some(AnswerSchema::of::<Decision>());
     request.max_output_tokens = Some(MOST_TOKENS);
-    let (wants, spent) = match node_context.ask(&context, model, request, |_| {}).await {
-        Ok(reply) => {
-            let decision = serde_json::from_str::<Decision>(&reply.text);
-            (decision.map_or(Wants::Documents, |decision| decision.wants), reply.spent)
-        }
+    let (decision, spent) = node_context.ask_for::<Decision>(&context, model, request).await?;
+    let intent = match decision {
+        Some(Decision { wants: Wants::Chat }) => Intent::Chat,
         // Who looks into the documents in vain has lost less than who does not look.
-        Err(ModelError::Form { .. }) => (Wants::Documents, TurnCost::default()),
-        Err(error) => return Err(failed(error)),
-    };
-    let intent = match wants {
-        Wants::Documents => Intent::DirectRag,
-        Wants::Chat => Intent::Chat,
+        Some(Decision { wants: Wants::Documents }) | None => Intent::DirectRag,
     };
     let route = Route { intent: Some(intent), by: RoutedBy::Model, documents: Vec::new() };
     emit(&context, &TurnEvent::Routed(route.clone()));

@@ -41,7 +41,7 @@ pub(crate) async fn verify(
             emit(&context, &TurnEvent::Warnings { warnings: checked.warnings.clone() });
         }
         // That nothing was found has been told.
-        if turn.request.only_checked && !unknown {
+        if turn.request.only_checked && !unknown && !turn.is_research() {
             context.token(checked.answer.clone());
         }
         return Ok(answered(&turn, format, &written, checked, unknown, false));
@@ -76,6 +76,10 @@ pub(crate) async fn verify(
     emit(&context, &TurnEvent::Citations { citations: checked.citations.clone() });
     emit(&context, &TurnEvent::Warnings { warnings: checked.warnings.clone() });
     let policy = node_context.definition.guard;
+    if turn.is_research() {
+        // Whether it is given is decided with the other checks.
+        return Ok(answered(&turn, format, &written, checked, unanswered, false));
+    }
     if found && policy == Policy::Repair && turn.repairs < MOST_REPAIRS && !draft.partial {
         return Ok(TurnUpdate::Rejected { findings: checked.warnings });
     }
@@ -128,7 +132,7 @@ fn answered(
 }
 
 /// What was looked for and where, for whoever wants to look further.
-fn searched(turn: &TurnState) -> String {
+pub(super) fn searched(turn: &TurnState) -> String {
     let mut titles: Vec<&str> = Vec::new();
     for source in &turn.sources {
         if let crate::source::Origin::Passage(passage) = &source.origin
@@ -141,7 +145,7 @@ fn searched(turn: &TurnState) -> String {
     filled(&turn.texts().searched_and_read, &[("searched", &searched), ("titles", &titles)])
 }
 
-fn withheld_text(texts: &Texts, warnings: &[Warning]) -> String {
+pub(super) fn withheld_text(texts: &Texts, warnings: &[Warning]) -> String {
     let found: Vec<&str> = warnings.iter().map(|warning| warning.text.as_str()).collect();
     filled(&texts.withheld, &[("found", &found.join("; "))])
 }

@@ -6,6 +6,7 @@ mod stocks;
 mod tables;
 mod weather;
 mod web;
+mod web_search;
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use crate::definition::Retrieval;
 pub use mcp::connect;
 use stocks::Stocks;
 use weather::Weather;
+pub use web_search::{OnlineSearch, WebProvider, WebSettings};
 
 /// A tool that ships with ibid.
 pub struct ToolEntry {
@@ -111,6 +113,8 @@ pub struct ToolSettings {
     pub stocks: bool,
     /// Where its prices are.
     pub stocks_quotes: String,
+    /// The search of the web.
+    pub web: WebSettings,
 }
 
 impl Default for ToolSettings {
@@ -121,6 +125,7 @@ impl Default for ToolSettings {
             weather_forecasts: Weather::FORECASTS.to_owned(),
             stocks: false,
             stocks_quotes: Stocks::QUOTES.to_owned(),
+            web: WebSettings::default(),
         }
     }
 }

@@ -32,10 +32,43 @@ impl Service {
 
     /// What it answers to a path with a query.
     pub(super) async fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<String, ToolError> {
-        let failed = |reason: &dyn std::fmt::Display| failure(self.name, reason);
-        let mut url = self.base.join(path).map_err(|error| failed(&error))?;
+        self.get_with(path, query, &[]).await
+    }
+
+    async fn get_with(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+        headers: &[(&str, &str)],
+    ) -> Result<String, ToolError> {
+        let mut url = self.base.join(path).map_err(|error| self.failed(&error.to_string()))?;
         url.query_pairs_mut().extend_pairs(query);
-        let request = http::Request::get(url.as_str()).body(Bytes::new()).map_err(|error| failed(&error))?;
+        self.send(http::Request::get(url.as_str()), headers, Bytes::new()).await
+    }
+
+    /// What it answers, as JSON, to something that is sent to a path.
+    pub(super) async fn post(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &Value,
+    ) -> Result<Value, ToolError> {
+        let url = self.base.join(path).map_err(|error| self.failed(&error.to_string()))?;
+        let request = http::Request::post(url.as_str()).header("content-type", "application/json");
+        self.read(&self.send(request, headers, Bytes::from(body.to_string())).await?)
+    }
+
+    async fn send(
+        &self,
+        mut request: http::request::Builder,
+        headers: &[(&str, &str)],
+        body: Bytes,
+    ) -> Result<String, ToolError> {
+        let failed = |reason: &dyn std::fmt::Display| failure(self.name, reason);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(body).map_err(|error| failed(&error))?;
         let response = self.egress.send(request).await.map_err(|error| failed(&error))?;
         let status = response.status();
         let body = response.bytes().await.map_err(|error| failed(&error))?;
@@ -47,8 +80,21 @@ impl Service {
 
     /// The same as JSON.
     pub(super) async fn json(&self, path: &str, query: &[(&str, &str)]) -> Result<Value, ToolError> {
-        let text = self.get(path, query).await?;
-        serde_json::from_str(&text)
+        self.json_with(path, query, &[]).await
+    }
+
+    /// The same with headers.
+    pub(super) async fn json_with(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+        headers: &[(&str, &str)],
+    ) -> Result<Value, ToolError> {
+        self.read(&self.get_with(path, query, headers).await?)
+    }
+
+    fn read(&self, text: &str) -> Result<Value, ToolError> {
+        serde_json::from_str(text)
             .map_err(|error| failure(self.name, format!("its answer is no JSON: {error}")))
     }
 

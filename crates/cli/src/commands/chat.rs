@@ -121,8 +121,14 @@ impl Talk<'_> {
     }
 
     fn ask(&mut self, question: &Value, run: RunId, last: u64) -> anyhow::Result<()> {
-        let question = question.as_str().map_or_else(|| question.to_string(), str::to_owned);
-        writeln!(std::io::stdout(), "{}", printable(&question))?;
+        let mut out = std::io::stdout();
+        match question["question"].as_str().or(question.as_str()) {
+            Some(text) => writeln!(out, "{}", printable(text))?,
+            None => writeln!(out, "{}", printable(&question.to_string()))?,
+        }
+        for query in question["queries"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            writeln!(out, "  {}", printable(query))?;
+        }
         self.asked = Some((run, last));
         Ok(())
     }

@@ -7,6 +7,7 @@ use anyhow::bail;
 use futures_util::StreamExt;
 use ibid_core::answer::{Citation, PlanStep, QuoteMatch};
 use ibid_core::event::{DraftAnswer, DraftChange};
+use ibid_core::research::{Relevance, ResearchRound};
 use ibid_core::{Message, RunId, ThreadId, TurnEvent};
 use serde_json::Value;
 
@@ -122,6 +123,14 @@ impl Printer<'_> {
             }
             TurnEvent::StepRetrying { error, after_ms } => {
                 eprintln!("· {}; again in {after_ms} ms", printable(error));
+            }
+            TurnEvent::DraftWithdrawn { reason } if !reason.is_empty() => {
+                printed.end_line()?;
+                eprintln!("· withdrawn: {}", printable(reason));
+            }
+            TurnEvent::Research(ResearchRound { round, grades, verdict: None, .. }) => {
+                let kept = grades.iter().filter(|grade| grade.relevance != Relevance::Irrelevant).count();
+                eprintln!("· round {round}: {kept} of {} passages are relevant", grades.len());
             }
             TurnEvent::Restarted { reason } => eprintln!("· beginning again: {}", printable(reason)),
             _ => {}
