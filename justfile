@@ -101,11 +101,16 @@ eval-routing: fetch-test-models
 eval-knowledge: fetch-test-models
     cargo test --workspace --all-features --test it -- --ignored --nocapture knowledge::
 
-# How many questions a real small model answers right, and what is flagged: hours; IBID_EVERY=8 for every eighth, IBID_SETS=trade,
-# Whether a model is shown the row that answers, and it alone; the documents are those of eval-answers: two minutes
+# Whether a model is shown what answers, and of tables nothing else; the documents are those of eval-answers: two minutes
 eval-shown: fetch-test-models
     cargo test --workspace --all-features --test it -- --ignored --nocapture --test-threads 1 answers::how_often
 
+# The graph corrective against the usual one with a real small model, on questions that documents answer and on some that they do
+# not: right, wrong, refused, calls and seconds; an hour, IBID_EVERY=5 for every fifth
+bench-research: fetch-test-models
+    for assistant in policy-desk research; do IBID_SETS=prose-en,prose-unanswerable IBID_ASSISTANT=${assistant#policy-desk} cargo test --workspace --all-features --test it -- --ignored --nocapture answers::how_many; done
+
+# How many questions a real small model answers right, and what is flagged: hours; IBID_EVERY=8 for every eighth, IBID_SETS=trade,
 # IBID_RESULTS=answers.jsonl to keep what is answered and go on with it later
 eval-answers: fetch-test-models
     cargo test --workspace --all-features --test it -- --ignored --nocapture answers::

@@ -54,7 +54,13 @@ async fn how_many_answers_are_right() {
     let mut sets: BTreeMap<&str, Vec<Graded>> = BTreeMap::new();
     let mut desks: BTreeMap<&str, Desk> = BTreeMap::new();
     let (by_code, by_description) = on_tariffs(&data);
-    let questions = [by_code, by_description, on_prose(&data, "en"), on_prose(&data, "es")];
+    let (english, spanish) = (on_prose(&data, "en"), on_prose(&data, "es"));
+    let mut questions = [by_code, by_description, english, spanish, unanswerable(&data)];
+    if let Some(assistant) = std::env::var("IBID_ASSISTANT").ok().filter(|assistant| !assistant.is_empty()) {
+        let assistant: &'static str = assistant.leak();
+        let all = questions.iter_mut().flatten();
+        all.for_each(|asked| (asked.assistant, asked.mode) = (assistant, assistant));
+    }
     let questions = questions.iter().flat_map(|set| set.iter().step_by(every));
     for asked in questions.filter(|asked| wanted.is_empty() || wanted.split(',').any(|set| set == asked.set))
     {
@@ -264,7 +270,7 @@ async fn one(stage: &Stage, engine: &LocalEngine, asked: &Asked) -> Graded {
         set: asked.set.to_owned(),
         question: asked.question.clone(),
         right: asked.right.clone(),
-        is_right: asked.is_right(&answer.text),
+        is_right: asked.is_right(&answer.text, refused),
         answer: answer.text,
         cited,
         refused,
@@ -278,8 +284,11 @@ async fn one(stage: &Stage, engine: &LocalEngine, asked: &Asked) -> Graded {
 }
 
 impl Asked {
-    /// Whether an answer says what is right, and not something else first.
-    fn is_right(&self, answer: &str) -> bool {
+    /// Whether an answer says what is right, and not something else first; or that it is not known, if that is right.
+    fn is_right(&self, answer: &str, refused: bool) -> bool {
+        if self.right.is_empty() {
+            return refused;
+        }
         let answer = plain(answer);
         let place = |text: &String| answer.find(&plain(text));
         let Some(right) = self.right.iter().filter_map(place).min() else { return false };
@@ -357,6 +366,32 @@ fn on_prose(data: &Path, language: &'static str) -> Vec<Asked> {
     }
     let step = all.len() / ON_PROSE;
     all.into_iter().step_by(step).take(ON_PROSE).collect()
+}
+
+/// Questions of SQuAD 2.0 on the same articles that they do not answer, evenly over the whole. Of a question that is asked of two
+/// articles, one may answer it.
+fn unanswerable(data: &Path) -> Vec<Asked> {
+    let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    let titles: Vec<String> = articles(data, "en").iter().map(|article| text(article, "title")).collect();
+    let squad = std::fs::read(data.join("squad2/dev-v2.0.json")).unwrap();
+    let squad: Value = serde_json::from_slice(&squad).unwrap();
+    let of_same = |article: &&Value| titles.contains(&text(article, "title"));
+    let paragraphs = squad["data"].as_array().unwrap().iter().filter(of_same);
+    let paragraphs = paragraphs.flat_map(|article| article["paragraphs"].as_array().unwrap());
+    let questions = paragraphs.flat_map(|paragraph| paragraph["qas"].as_array().unwrap());
+    let questions: Vec<&Value> =
+        questions.filter(|asked| asked["answers"] == serde_json::json!([])).collect();
+    let asked = |question: &&Value| Asked {
+        set: "prose-unanswerable",
+        corpus: "prose-en",
+        assistant: "policy-desk",
+        mode: "rag",
+        question: text(question, "question"),
+        row: String::new(),
+        right: Vec::new(),
+        wrong: Vec::new(),
+    };
+    questions.iter().step_by(questions.len() / ON_PROSE).take(ON_PROSE).map(asked).collect()
 }
 
 fn articles(data: &Path, language: &str) -> Vec<Value> {

@@ -44,10 +44,18 @@ impl TableCaller {
         request.tool_choice = ToolChoice::Named(self.tool.name.clone());
         request.temperature = Some(0.0);
         request.max_output_tokens = Some(MOST_TOKENS);
-        let Ok(mut parts) = self.model.chat(request).await else { return Ok(None) };
+        let mut parts = match self.model.chat(request).await {
+            Ok(parts) => parts,
+            Err(error) => {
+                eprintln!("{error}");
+                return Ok(None);
+            }
+        };
+        let mut text = String::new();
         while let Some(part) = parts.next().await {
             match part {
                 Ok(ChatPart::Call(call)) => return Ok(Some(call.arguments)),
+                Ok(ChatPart::Text(piece)) => text.push_str(&piece),
                 Ok(_) => {}
                 Err(error) => {
                     eprintln!("{error}");
@@ -55,6 +63,7 @@ impl TableCaller {
                 }
             }
         }
+        eprintln!("no call: {text}");
         Ok(None)
     }
 }

@@ -13,10 +13,13 @@ use serde_json::json;
 
 use crate::node_context::{NodeContext, emit};
 use crate::source::{Source, beginning, harmless};
+use crate::steps::generate::Shown;
 use crate::turn::{TurnCost, TurnState, TurnUpdate};
 
 /// A verdict on one passage has at most so many tokens.
 const MOST_TOKENS: usize = 30;
+/// What the prompt takes besides passages.
+const INSTRUCTIONS: usize = 200;
 /// A passage is judged by its beginning, up to so many bytes.
 const LONGEST: usize = 6000;
 
@@ -52,21 +55,42 @@ pub(crate) async fn grade(
         1 => "reading the passage that was found".to_owned(),
         several => format!("reading the {several} passages that were found"),
     });
-    let settings = &node_context.definition.corrective;
-    let batches: Vec<Vec<Source>> = new
-        .chunks(settings.passages_per_call.max(1))
-        .map(|batch| batch.iter().copied().cloned().collect())
-        .collect();
-    let asked = stream::iter(batches).map(|batch| {
+    let parallel = node_context.definition.corrective.parallel_calls.max(1);
+    let asked = stream::iter(batches(&node_context, &turn, &new)).map(|batch| {
         let (node_context, turn, context) = (node_context.clone(), turn.clone(), context.clone());
         async move { grade_together(&node_context, &turn, &context, &batch).await }
     });
-    let graded: Vec<(Vec<Grade>, TurnCost)> =
-        asked.buffered(settings.parallel_calls.max(1)).try_collect().await?;
+    let graded: Vec<(Vec<Grade>, TurnCost)> = asked.buffered(parallel).try_collect().await?;
     let spent = graded.iter().fold(TurnCost::default(), |spent, (_, more)| spent.and(*more));
     let grades: Vec<Grade> = graded.into_iter().flat_map(|(grades, _)| grades).collect();
     emit(&context, &TurnEvent::Research(ResearchRound { grades: grades.clone(), ..round }));
     Ok(TurnUpdate::Graded { grades, spent })
+}
+
+/// Passages that are graded in one call.
+struct Batch {
+    sources: Vec<Source>,
+    shown: String,
+}
+
+/// What is graded together: so many as the assistant is set up for; all of them, by what fits the question best, where the model
+/// reads so slowly that a person would wait for every call.
+fn batches(node_context: &NodeContext, turn: &TurnState, new: &[&Source]) -> Vec<Batch> {
+    let model = node_context.ports.small.as_ref();
+    let owned = |sources: &[&Source]| sources.iter().copied().cloned().collect::<Vec<Source>>();
+    if model.reading_speed().tokens_within(node_context.definition.limits.patience()).is_some() {
+        let sources = owned(new);
+        let room = node_context.room_beside(model, INSTRUCTIONS, MOST_TOKENS * sources.len());
+        let shown = Shown::within(model, &sources, &turn.question, room).sources.join("\n\n");
+        return vec![Batch { sources, shown }];
+    }
+    let batches = new.chunks(node_context.definition.corrective.passages_per_call.max(1));
+    let whole = |source: &&Source| source.tagged(&harmless(&beginning(source.text(), LONGEST)));
+    let batch = |sources: &[&Source]| {
+        let shown = sources.iter().map(whole).collect::<Vec<_>>().join("\n\n");
+        Batch { sources: owned(sources), shown }
+    };
+    batches.map(batch).collect()
 }
 
 /// Has passages graded in one call. What the model does not say of a passage, or not so that it can be read, is no reason to
@@ -75,14 +99,12 @@ async fn grade_together(
     node_context: &NodeContext,
     turn: &TurnState,
     context: &Context,
-    batch: &[Source],
+    Batch { sources, shown }: &Batch,
 ) -> Result<(Vec<Grade>, TurnCost), NodeError> {
-    let shown = batch.iter().map(|source| source.tagged(&harmless(&beginning(source.text(), LONGEST))));
-    let passages = shown.collect::<Vec<_>>().join("\n\n");
-    let variables = json!({ "question": turn.question, "passages": passages });
+    let variables = json!({ "question": turn.question, "passages": shown });
     let prompt = node_context.prompt("grade", turn, variables)?;
     let mut request = node_context.request(turn, vec![Prompt::User(prompt)]);
-    request.max_output_tokens = Some(MOST_TOKENS * batch.len());
+    request.max_output_tokens = Some(MOST_TOKENS * sources.len());
     let (found, spent) =
         node_context.ask_for::<Grades>(context, node_context.ports.small.as_ref(), request).await?;
     let found = found.map(|found| found.passages).unwrap_or_default();
@@ -91,7 +113,7 @@ async fn grade_together(
         Some(One { relevant: false, .. }) => Relevance::Irrelevant,
         None => Relevance::NotSure,
     };
-    let grades = batch.iter().map(|source| {
+    let grades = sources.iter().map(|source| {
         let info = source.info();
         Grade {
             source: source.number,

@@ -9,6 +9,8 @@ use super::thinking::overlap;
 const FENCE: &str = "```";
 const TAG: &str = "<tool_call>";
 const END_TAG: &str = "</tool_call>";
+/// As some models write a brace, whose template has it so.
+const DOUBLED: &str = "{{";
 
 /// Watches the text of one reply. Text that may be a call is held back until it is known.
 #[derive(Debug)]
@@ -69,6 +71,7 @@ impl WrittenCalls {
             // A block that was never closed, or text around the JSON in it.
             let body = self.held.trim_start_matches('`').trim_start_matches(TAG);
             let json = body.find(['{', '[']).map_or("", |at| &body[at..]);
+            let json = if json.starts_with(DOUBLED) { &json[1..] } else { json };
             let calls = calls_in(json, &self.names);
             if !calls.is_empty() {
                 self.found.extend(calls);
@@ -108,6 +111,8 @@ impl WrittenCalls {
         } else if let Some(inner) = held.strip_prefix(FENCE) {
             // The first line says the language.
             (FENCE, inner[inner.find('\n')?..].trim_start(), FENCE)
+        } else if held.starts_with(DOUBLED) {
+            ("{", &held[1..], "}")
         } else {
             ("{", held, "")
         };
@@ -235,6 +240,9 @@ mod tests {
             "",
             &search,
         );
+        let doubled = r#"{{"name": "search", "arguments": {"query": "LED"}}}"#;
+        check(doubled, "", &search);
+        check(&doubled[..doubled.len() - 1], "", &search);
         check("{\"tool\": \"search\", \"parameters\": {\"query\": \"LED\"}}", "", &search);
         check(
             "{\"function\": {\"name\": \"search\", \"arguments\": \"{\\\"query\\\": \\\"LED\\\"}\"}}",
@@ -286,6 +294,7 @@ mod tests {
             "{\"name\": \"delete_everything\", \"arguments\": {}}",
             "{\"answer\": \"2 %\"}",
             "{ not json }\nand more",
+            "{{ not json }}\nand more",
             "Use `{}` or ``` to fence.",
             "a < b <tool",
             "```",
