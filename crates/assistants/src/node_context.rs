@@ -228,7 +228,7 @@ impl NodeContext {
 }
 
 impl NodeContext {
-    /// Asks a model for something of a type; none if what it says cannot be read so.
+    /// Asks a model for something of a type; none if what it says cannot be read so, or if it has no room for the question.
     pub(crate) async fn ask_for<T: JsonSchema + DeserializeOwned>(
         &self,
         context: &Context,
@@ -239,6 +239,7 @@ impl NodeContext {
         match self.ask(context, model, request, |_| {}).await {
             Ok(reply) => Ok((serde_json::from_str(&reply.text).ok(), reply.spent)),
             Err(ModelError::Form { .. }) => Ok((None, TurnCost { calls: 1, ..TurnCost::default() })),
+            Err(ModelError::TooLong { .. }) => Ok((None, TurnCost::default())),
             Err(error) => Err(failed(error)),
         }
     }

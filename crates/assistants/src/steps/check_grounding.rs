@@ -18,6 +18,9 @@ use crate::turn::{TurnCost, TurnState, TurnUpdate};
 /// A verdict on one sentence has at most so many tokens.
 const MOST_TOKENS: usize = 30;
 
+/// What the form of the answer takes, where a server needs it in words.
+const FORM: usize = 300;
+
 /// The verdicts as a model writes them.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "verdicts")]
@@ -84,7 +87,7 @@ async fn ask(
     let said = sentences.join("\n");
     let without = node_context.prompt("ground", turn, json!({ "sources": "", "sentences": sentences }))?;
     let answer = MOST_TOKENS * sentences.len();
-    let room = node_context.room_beside(model, model.count_tokens(&without), answer);
+    let room = node_context.room_beside(model, model.count_tokens(&without) + FORM, answer);
     let shown = Shown::within(model, sources, &said, room);
     let variables = json!({ "sources": shown.sources.join("\n\n"), "sentences": sentences });
     let prompt = node_context.prompt("ground", turn, variables)?;

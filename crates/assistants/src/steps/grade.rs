@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use ibid_core::event::TurnEvent;
-use ibid_core::model::Prompt;
+use ibid_core::model::{Prompt, ReadingSpeed};
 use ibid_core::research::{Grade, Relevance, ResearchRound};
 use ibid_graph::{Context, NodeError};
 use schemars::JsonSchema;
@@ -18,8 +18,10 @@ use crate::turn::{TurnCost, TurnState, TurnUpdate};
 
 /// A verdict on one passage has at most so many tokens.
 const MOST_TOKENS: usize = 30;
-/// What the prompt takes besides passages.
-const INSTRUCTIONS: usize = 200;
+/// What the prompt takes besides passages, with the form of the answer, where a server needs it in words.
+const INSTRUCTIONS: usize = 500;
+/// A model that reads fewer tokens per second is asked once.
+const SLOW: f64 = 300.0;
 /// A passage is judged by its beginning, up to so many bytes.
 const LONGEST: usize = 6000;
 
@@ -78,7 +80,8 @@ struct Batch {
 fn batches(node_context: &NodeContext, turn: &TurnState, new: &[&Source]) -> Vec<Batch> {
     let model = node_context.ports.small.as_ref();
     let owned = |sources: &[&Source]| sources.iter().copied().cloned().collect::<Vec<Source>>();
-    if model.reading_speed().tokens_within(node_context.definition.limits.patience()).is_some() {
+    let speed = model.reading_speed();
+    if speed == ReadingSpeed::Unknown || speed.is_below(SLOW) {
         let sources = owned(new);
         let room = node_context.room_beside(model, INSTRUCTIONS, MOST_TOKENS * sources.len());
         let shown = Shown::within(model, &sources, &turn.question, room).sources.join("\n\n");
@@ -108,9 +111,13 @@ async fn grade_together(
     let (found, spent) =
         node_context.ask_for::<Grades>(context, node_context.ports.small.as_ref(), request).await?;
     let found = found.map(|found| found.passages).unwrap_or_default();
+    let is_shown = |source: &Source| shown.contains(&format!("<source number=\"{}\" ", source.number));
+    let none_is = !found.is_empty() && found.iter().all(|one| !one.relevant);
     let relevance = |source: &Source| match found.iter().find(|one| one.number == source.number) {
         Some(One { relevant: true, .. }) => Relevance::Relevant,
         Some(One { relevant: false, .. }) => Relevance::Irrelevant,
+        // What there was no room for fits the question less than what was shown.
+        None if none_is && !is_shown(source) => Relevance::Irrelevant,
         None => Relevance::NotSure,
     };
     let grades = sources.iter().map(|source| {
