@@ -1,7 +1,8 @@
 //! The graphs, on one state: four ways to the sources, and one way from them to the answer.
 //!
 //! `conversational` condenses and retrieves, `adaptive` routes, rewrites and retrieves, `agentic` plans and calls tools.
-//! `corrective` condenses, retrieves and grades, checks what was written, and searches again. All generate and verify. An assistant with several modes has the ways of all of them.
+//! `corrective` condenses, retrieves and grades, checks what was written, and searches again. All generate and verify. An
+//! assistant with several modes has the ways of all of them.
 
 use std::future::Future;
 use std::sync::Arc;

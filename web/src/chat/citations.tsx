@@ -115,10 +115,10 @@ function targetOf(name?: string, citation?: [number, Citation], source?: Source)
 }
 
 /** A page of the web opens in a tab of its own: an address that a browser opens, and nothing else. */
-function webAddress(citation: Citation): string | undefined {
-  return citation.document_type === "web" && /^https?:\/\//.test(citation.document_id)
-    ? citation.document_id
-    : undefined;
+function webAddress(citation: Citation): URL | undefined {
+  const { document_type, document_id } = citation;
+  if (document_type !== "web" || !/^https?:/.test(document_id)) return undefined;
+  return URL.parse(document_id) ?? undefined;
 }
 
 /** The sources of an answer, one entry per citation. */
@@ -131,60 +131,63 @@ export function Citations({ metadata, name }: { metadata: Partial<AnswerMetadata
     <section className="citations" aria-label={words.chat.sources}>
       <ul>
         {citations.map(([index, citation]) => {
-          const { tone, sign } = MATCHES[citation.found];
+          const className = `citation card ${MATCHES[citation.found].tone}`;
           const target = targetOf(name, [index, citation]);
           const address = webAddress(citation);
-          if (address) {
-            return (
-              <li key={index}>
+          return (
+            <li key={index}>
+              {address ? (
                 <a
-                  className={`citation card ${tone}`}
-                  href={address}
+                  className={className}
+                  href={address.href}
                   rel="noopener noreferrer nofollow"
                   target="_blank"
                   title={citation.snippet}
                 >
-                  <span className={`cite ${tone}`} aria-hidden="true">
-                    {citation.source}
-                  </span>
-                  <span className="citation-words">
-                    <span className="clip strong">{citation.title}</span>
-                    <span className="clip soft">
-                      {words.web} · {new URL(address).host} · {matched(words, citation)}
-                    </span>
-                  </span>
+                  <CitationWords citation={citation} place={`${words.web} · ${address.host}`} />
                 </a>
-              </li>
-            );
-          }
-          return (
-            <li key={index}>
-              <button
-                type="button"
-                className={`citation card ${tone}`}
-                disabled={!target}
-                aria-pressed={target !== undefined && target === open}
-                onClick={() => target && show(target)}
-                title={citation.snippet}
-              >
-                <span className={`cite ${tone}`} aria-hidden="true">
-                  {citation.source}
-                </span>
-                <span className="citation-words">
-                  <span className="clip strong">{citation.title}</span>
-                  <span className="clip soft">
-                    {citation.page != null && `${words.page(citation.page)} · `}
-                    <span className={`found ${tone}`}>
-                      {sign && <span aria-hidden="true">{sign} </span>}
-                      {matched(words, citation)}
-                    </span>
-                  </span>
-                </span>
-              </button>
+              ) : (
+                <button
+                  type="button"
+                  className={className}
+                  disabled={!target}
+                  aria-pressed={target !== undefined && target === open}
+                  onClick={() => target && show(target)}
+                  title={citation.snippet}
+                >
+                  <CitationWords
+                    citation={citation}
+                    place={citation.page == null ? undefined : words.page(citation.page)}
+                  />
+                </button>
+              )}
             </li>
           );
         })}
       </ul>
     </section>
+  );
+}
+
+/** The number of a citation, its title, where it stands, and whether it was found there. */
+function CitationWords({ citation, place }: { citation: Citation; place: string | undefined }) {
+  const words = useWords();
+  const { tone, sign } = MATCHES[citation.found];
+  return (
+    <>
+      <span className={`cite ${tone}`} aria-hidden="true">
+        {citation.source}
+      </span>
+      <span className="citation-words">
+        <span className="clip strong">{citation.title}</span>
+        <span className="clip soft">
+          {place && `${place} · `}
+          <span className={`found ${tone}`}>
+            {sign && <span aria-hidden="true">{sign} </span>}
+            {matched(words, citation)}
+          </span>
+        </span>
+      </span>
+    </>
   );
 }

@@ -8,6 +8,7 @@ use ibid_core::research::{Answered, RoundVerdict};
 use ibid_graph::{Context, NodeError, Terminal};
 use serde_json::json;
 
+use super::search_again::does_not_answer;
 use super::verify::{searched, withheld_text};
 use crate::guard::{Policy, marked, warning, warning_about};
 use crate::language::filled;
@@ -77,10 +78,7 @@ fn doubt(answer: &mut Answer, verdict: &RoundVerdict, turn: &TurnState) {
         }
     }
     if verdict.answered == Answered::No {
-        let text = match verdict.missing.as_str() {
-            "" => texts.does_not_answer.clone(),
-            missing => filled(&texts.does_not_answer_missing, &[("missing", &missing)]),
-        };
+        let text = does_not_answer(verdict, texts);
         warnings.push(warning(WarningKind::NotAnswered, &text, &[]));
     }
     answer.checked.answer = marked(&answer.checked.answer, &verdict.unsupported, &texts.unsupported_mark);

@@ -20,8 +20,6 @@ use crate::turn::{TurnCost, TurnState, TurnUpdate};
 const MOST_TOKENS: usize = 30;
 /// What the prompt takes besides passages, with the form of the answer, where a server needs it in words.
 const INSTRUCTIONS: usize = 500;
-/// A model that reads fewer tokens per second is asked once.
-const SLOW: f64 = 300.0;
 /// A passage is judged by its beginning, up to so many bytes.
 const LONGEST: usize = 6000;
 
@@ -81,7 +79,7 @@ fn batches(node_context: &NodeContext, turn: &TurnState, new: &[&Source]) -> Vec
     let model = node_context.ports.small.as_ref();
     let owned = |sources: &[&Source]| sources.iter().copied().cloned().collect::<Vec<Source>>();
     let speed = model.reading_speed();
-    if speed == ReadingSpeed::Unknown || speed.is_below(SLOW) {
+    if speed == ReadingSpeed::Unknown || speed.is_slow() {
         let sources = owned(new);
         let room = node_context.room_beside(model, INSTRUCTIONS, MOST_TOKENS * sources.len());
         let shown = Shown::within(model, &sources, &turn.question, room).sources.join("\n\n");

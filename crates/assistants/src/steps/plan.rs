@@ -19,9 +19,6 @@ use crate::turn::{TurnCost, TurnState, TurnUpdate};
 /// A plan has at most so many steps.
 const MOST_STEPS: usize = 8;
 
-/// A model that reads fewer tokens per second makes no plans.
-const WORTH_PLANNING: f64 = 300.0;
-
 /// And so many tokens.
 const MOST_TOKENS: usize = 800;
 
@@ -100,7 +97,7 @@ fn helps(node_context: &NodeContext) -> bool {
     match node_context.definition.planning {
         Planning::Always => true,
         Planning::Never => false,
-        Planning::Auto => !node_context.ports.small.reading_speed().is_below(WORTH_PLANNING),
+        Planning::Auto => !node_context.ports.small.reading_speed().is_slow(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ibid_core::answer::SearchRequest;
 use ibid_core::event::TurnEvent;
 use ibid_core::model::Prompt;
-use ibid_core::research::{Answered, RoundVerdict};
+use ibid_core::research::RoundVerdict;
 use ibid_graph::{Context, NodeError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -80,13 +80,18 @@ pub(crate) async fn search_again(
     Ok(TurnUpdate::RoundStarted { searches, spent })
 }
 
+/// That a draft does not answer the question, with what is missing, if that is known.
+pub(super) fn does_not_answer(verdict: &RoundVerdict, texts: &Texts) -> String {
+    match verdict.missing.as_str() {
+        "" => texts.does_not_answer.clone(),
+        missing => filled(&texts.does_not_answer_missing, &[("missing", &missing)]),
+    }
+}
+
 /// Why a draft is withdrawn, in words.
 fn reason(verdict: &RoundVerdict, texts: &Texts) -> String {
     match verdict.unsupported.as_slice() {
-        [] if verdict.answered == Answered::No && !verdict.missing.is_empty() => {
-            filled(&texts.does_not_answer_missing, &[("missing", &verdict.missing)])
-        }
-        [] => texts.does_not_answer.clone(),
+        [] => does_not_answer(verdict, texts),
         [only] => filled(&texts.unsupported, &[("sentence", only)]),
         several => filled(&texts.several_unsupported, &[("count", &several.len())]),
     }

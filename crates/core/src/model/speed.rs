@@ -5,6 +5,9 @@ use std::time::Duration;
 /// What a model on this machine is taken to read, in tokens per second, before it has answered: one without a GPU.
 const FIRST_GUESS: f64 = 50.0;
 
+/// A model that reads fewer tokens per second is slow.
+const SLOW: f64 = 300.0;
+
 /// How fast a model reads.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum ReadingSpeed {
@@ -28,9 +31,9 @@ impl ReadingSpeed {
         Some((speed * time.as_secs_f64()) as usize)
     }
 
-    /// Whether it is known to read fewer tokens than this per second.
-    pub fn is_below(self, tokens_per_second: f64) -> bool {
-        matches!(self, Self::Measured(speed) if speed < tokens_per_second)
+    /// Whether it is known to read so slowly that it must be a small one, and every call is one that a person waits for.
+    pub fn is_slow(self) -> bool {
+        matches!(self, Self::Measured(speed) if speed < SLOW)
     }
 }
 
@@ -44,6 +47,6 @@ mod tests {
         assert_eq!(ReadingSpeed::Fast.tokens_within(time), None);
         assert_eq!(ReadingSpeed::Unknown.tokens_within(time), Some(1000));
         assert_eq!(ReadingSpeed::Measured(30.0).tokens_within(time), Some(600));
-        assert!(ReadingSpeed::Measured(30.0).is_below(300.0) && !ReadingSpeed::Unknown.is_below(300.0));
+        assert!(ReadingSpeed::Measured(30.0).is_slow() && !ReadingSpeed::Unknown.is_slow());
     }
 }
