@@ -89,6 +89,10 @@ eval-quotes data="../shared/data": fetch-test-models
 eval-cells data="../shared/data": fetch-test-models
     cargo run --quiet --package ibid-bench -- cells {{data}}
 
+# Whether the cache tells questions apart that are alike, and how long a hit takes among 100,000 answers: two minutes
+eval-cache data="../shared/data": fetch-test-models
+    cargo run --quiet --package ibid-bench -- cache {{data}}
+
 # 200 questions over tables through `query_tables`, beside the tariff schedule's own data: two minutes
 eval-tables data="../shared/data": fetch-test-models
     cargo run --quiet --package ibid-bench -- tables {{data}}

@@ -30,6 +30,7 @@ fn main() -> anyhow::Result<()> {
         ["quality", xquad] => models::quality(Path::new(xquad)),
         ["retrieval", data, most] => knowledge::evaluate(Path::new(data), most.parse()?, None),
         ["weights", data, most, model] => knowledge::evaluate(Path::new(data), most.parse()?, Some(model)),
+        ["cache", data] => assistants::cache(Path::new(data)),
         ["cells", data] => assistants::cells(Path::new(data)),
         ["tables", data] => assistants::tables(Path::new(data)),
         ["quotes", data] => assistants::quotes(Path::new(data)),
@@ -53,7 +54,7 @@ fn main() -> anyhow::Result<()> {
         }
         ["part", "models-bare"] => show(&models::here::bare()?),
         _ => bail!(
-            "usage: ibid-bench graph PYTHON SCRIPT | models | quality XQUAD | retrieval DATA MOST | weights DATA MOST MODEL | knowledge DATA MOST PYTHON | quotes DATA | cells DATA | tables DATA | server IBID DOCUMENTS PYTHON GRAPH"
+            "usage: ibid-bench graph PYTHON SCRIPT | models | quality XQUAD | retrieval DATA MOST | weights DATA MOST MODEL | knowledge DATA MOST PYTHON | quotes DATA | cache DATA | cells DATA | tables DATA | server IBID DOCUMENTS PYTHON GRAPH"
         ),
     }
 }

@@ -4,6 +4,7 @@
 #![recursion_limit = "256"]
 
 mod answers;
+mod cache;
 mod examples;
 mod injection;
 mod knowledge;

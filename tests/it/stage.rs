@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use ibid_assistants::tools::{ToolContext, ToolEntry, ToolSettings};
 use ibid_assistants::{Assistant, Ports, SHIPPED, WebAccess, assistant_graph, named_columns};
+use ibid_core::cache::AnswerCache;
 use ibid_core::evidence::Index;
 use ibid_core::model::ChatModel;
 use ibid_core::tool::Tool;
@@ -24,12 +25,15 @@ pub(crate) struct Stage {
     pub(crate) index: Arc<dyn Index>,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) web: WebAccess,
+    pub(crate) cache: Option<Arc<dyn AnswerCache>>,
     /// Where the models are.
     pub(crate) url: String,
     /// How many tokens they hold.
     pub(crate) context: usize,
     /// Whether they run here and are slow: they may take long to begin, and are not asked twice.
     pub(crate) is_near: bool,
+    /// Whether a provider that fails is given up at once.
+    pub(crate) is_impatient: bool,
 }
 
 /// A turn that has ended.
@@ -43,10 +47,12 @@ impl Stage {
     /// A shipped assistant, or one of the examples.
     pub(crate) fn of(name: &str, index: Arc<dyn Index>, url: String) -> Self {
         let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/assistants");
-        let assistant = match SHIPPED.iter().find(|shipped| shipped.name == name) {
+        let mut assistant = match SHIPPED.iter().find(|shipped| shipped.name == name) {
             Some(shipped) => shipped.read().unwrap(),
             None => Assistant::load(&examples.join(name), &[]).unwrap(),
         };
+        // One test is not to be answered with what another has asked.
+        assistant.definition.cache.enabled = false;
         let index = named_columns(index, &assistant.definition.columns);
         let tools = assistant
             .definition
@@ -57,7 +63,17 @@ impl Stage {
                 ToolEntry::find(tool)?.build(&ToolContext { index: &index, retrieval, settings }).unwrap()
             })
             .collect();
-        Self { assistant, index, tools, web: WebAccess::Off, url, context: 16_384, is_near: false }
+        Self {
+            assistant,
+            index,
+            tools,
+            web: WebAccess::Off,
+            cache: None,
+            url,
+            context: 16_384,
+            is_near: false,
+            is_impatient: false,
+        }
     }
 
     fn chat(&self, name: &str) -> Arc<dyn ChatModel> {
@@ -66,17 +82,27 @@ impl Stage {
             settings.is_near = true;
             (settings.limits.first_token, settings.governor.chat_wait) = (NEAR, NEAR);
         }
+        if self.is_impatient {
+            (settings.governor.attempts, settings.governor.breaker_pause) = (1, Duration::from_millis(20));
+        }
         let provider = Provider::new(settings, None).unwrap();
         let mut settings = ChatSettings::new(name, name);
         settings.context_tokens = self.context;
         Arc::new(Chat::new(RemoteChat::new(provider, settings), Vec::new()))
     }
 
+    /// Gives verified answers again, from a store.
+    pub(crate) fn caching(&mut self, cache: Arc<dyn AnswerCache>) {
+        self.assistant.definition.cache.enabled = true;
+        self.cache = Some(cache);
+    }
+
     /// The engine with this assistant, on a file.
     pub(crate) async fn engine(&self, file: &Path) -> LocalEngine {
         let (answer, small) = (self.chat("strong"), self.chat("small"));
         let (tools, web) = (self.tools.clone(), self.web.clone());
-        let ports = Ports { answer, small, index: self.index.clone(), tools, web };
+        let (index, cache) = (self.index.clone(), self.cache.clone());
+        let ports = Ports { answer, small, index, tools, web, cache };
         let assistant = self.assistant.clone();
         let (name, history) = (assistant.name.clone(), assistant.definition.limits.history_messages);
         let graph = assistant_graph(assistant, ports).unwrap();
@@ -96,7 +122,9 @@ impl Stage {
         let option = |wanted: &str| {
             options.iter().find(|(name, _)| *name == wanted).map(|(_, value)| (*value).to_owned())
         };
-        turn.options = TurnOptions::default().with(option("mode"), option("format"));
+        let mut fields = serde_json::Map::new();
+        fields.extend(option("cache").map(|cache| ("cache".to_owned(), (cache == "on").into())));
+        turn.options = TurnOptions::from(fields).with(option("mode"), option("format"));
         engine.submit(&scope(), turn).await.unwrap().run
     }
 }

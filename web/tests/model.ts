@@ -105,6 +105,9 @@ function checked(last: string): Reply | undefined {
   if (last.includes("whether the answer answers")) return { text: '{"answers": true, "missing": ""}' };
   if (last.includes("other searches that may find")) return { text: '{"searches": ["lamps that are not LED"]}' };
   if (last.includes("football.example")) return { text: `"France won the world cup in 1998" [${sources.at(-1)}].` };
+  if (last.includes("in the schedule called")) {
+    return { text: 'They are called "Light-emitting diode (LED) lamps" [1].', every: 5 };
+  }
   if (last.includes("to be researched")) {
     return { text: "The general rate of LED lamps is 2% [1]. All of them are burned in public [1].", every: 5 };
   }

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use ibid_core::answer::{Citation, Warning};
+use ibid_core::cache::AnswerCache;
 use ibid_core::model::Usage;
-use ibid_core::{AnswerMetadata, Message, Scope, ThreadId, TurnEvent};
+use ibid_core::{AnswerMetadata, Message, RunId, Scope, ThreadId, TurnEvent};
 use ibid_engine::{Engine, Turn, turn_events};
 use tokio::task::AbortHandle;
 
@@ -30,6 +31,8 @@ pub(crate) struct Inner {
     pub(crate) watch: Option<AbortHandle>,
     pub(crate) engine: Option<Arc<dyn Engine>>,
     pub(crate) documents: Option<DocumentService>,
+    /// The answers that may be given again.
+    pub(crate) answers: Option<Arc<dyn AnswerCache>>,
     pub(crate) checks: Vec<HealthCheck>,
     pub(crate) info: ServerInfo,
     /// Everybody at the one tenant of a program that serves itself.
@@ -106,6 +109,17 @@ impl App {
     pub fn documents(&self) -> Result<&DocumentService, Error> {
         let missing = || Error::Missing("this application was opened without documents".to_owned());
         self.0.documents.as_ref().ok_or_else(missing)
+    }
+
+    /// Gives the answer of a turn no more, if it was kept to be given again.
+    ///
+    /// # Errors
+    /// Fails when the store cannot be written.
+    pub async fn forget_answer(&self, scope: &Scope, run: RunId) -> Result<(), Error> {
+        if let Some(answers) = &self.0.answers {
+            answers.forget(scope, run).await.map_err(Error::other)?;
+        }
+        Ok(())
     }
 
     /// What can be checked while it runs.

@@ -10,6 +10,7 @@ use ibid_assistants::{
     AnswerFormat, Assistant, FILE, InvalidAssistant, Ports, SHIPPED, TEXT, WebAccess, assistant_graph,
     named_columns,
 };
+use ibid_core::cache::AnswerCache;
 use ibid_core::evidence::Index;
 use ibid_core::model::ChatModel;
 use ibid_core::tool::Tool;
@@ -102,6 +103,8 @@ pub(crate) struct AssistantParts {
     pub(crate) settings: Arc<Settings>,
     pub(crate) models: Arc<ModelCatalog>,
     pub(crate) index: Arc<dyn Index>,
+    /// The answers that may be given again.
+    pub(crate) cache: Arc<dyn AnswerCache>,
     /// The tools that were registered.
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     /// The only assistant whose servers are started, if not all are.
@@ -262,7 +265,8 @@ async fn ports(parts: &AssistantParts, definition: &Definition) -> Result<Ports,
         Ok(Some(search)) => WebAccess::On { search: Arc::new(search), rules: settings.web.rules() },
         Err(missing) => WebAccess::Missing(missing),
     };
-    Ok(Ports { answer, small, index, tools, web })
+    let cache = definition.cache.enabled.then(|| parts.cache.clone());
+    Ok(Ports { answer, small, index, tools, web, cache })
 }
 
 /// The definition of a graph that a program brings.

@@ -9,6 +9,7 @@ use ibid_assistants::definition::{GraphKind, Mode};
 use ibid_assistants::{Ports, SHIPPED, WebAccess, assistant_graph};
 use ibid_core::answer::QuoteMatch;
 use ibid_core::evidence::{DocumentId, DocumentName, Evidence, EvidenceError, Index, Passage, Question};
+use ibid_core::model::ChatModel;
 use ibid_core::{Message, RunId, Scope, Tenant, ThreadId, TurnInput, TurnOptions};
 use ibid_graph::{NoJournal, RunHost, run};
 use ibid_models::Chat;
@@ -111,8 +112,8 @@ pub async fn bench_question(chat: &Arc<Chat>, asked: &BenchQuestion) -> Result<B
     assistant.definition.corpora = Vec::new();
     assistant.definition.limits.answer_tokens = Some(ANSWER);
     let index = Arc::new(Texts::of(asked));
-    let ports =
-        Ports { answer: chat.clone(), small: chat.clone(), index, tools: Vec::new(), web: WebAccess::Off };
+    let (answer, small): (Arc<dyn ChatModel>, Arc<dyn ChatModel>) = (chat.clone(), chat.clone());
+    let ports = Ports { answer, small, index, tools: Vec::new(), web: WebAccess::Off, cache: None };
     let graph = assistant_graph(assistant, ports).map_err(Error::other)?;
     let input = TurnInput {
         thread: ThreadId::new(),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ibid_assistants::definition::Definition;
+use ibid_core::cache::AnswerCache;
 use ibid_core::evidence::Index;
 use ibid_core::model::{Caller, Spending};
 use ibid_core::tool::Tool;
@@ -121,6 +122,7 @@ impl AppBuilder {
             settings: settings.clone(),
             models: models.clone(),
             index: knowledge.search.clone(),
+            cache: knowledge.answers.clone(),
             tools,
             only,
         });
@@ -168,7 +170,19 @@ impl AppBuilder {
             let watch = Watch::new(assistants.clone(), parts, graphs, documents.clone(), own);
             tokio::spawn(watch.run()).abort_handle()
         });
-        Ok(App::new(Inner { settings, models, assistants, watch, engine, documents, checks, info, scope }))
+        let answers = knowledge.map(|knowledge| -> Arc<dyn AnswerCache> { knowledge.answers });
+        Ok(App::new(Inner {
+            settings,
+            models,
+            assistants,
+            watch,
+            engine,
+            documents,
+            answers,
+            checks,
+            info,
+            scope,
+        }))
     }
 }
 

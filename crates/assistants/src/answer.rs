@@ -8,6 +8,16 @@ use crate::turn::{Answer, TurnState};
 
 /// What a turn says: the answer, or as much of it as there is.
 pub(crate) fn messages(turn: &TurnState) -> Vec<Message> {
+    if let Some((kept, text, from)) = &turn.cache.recalled {
+        let metadata = AnswerMetadata {
+            cached: Some(from.clone()),
+            route: turn.route.clone(),
+            usage: turn.spent.usage,
+            model_calls: turn.spent.calls,
+            ..kept.metadata.clone()
+        };
+        return vec![Message::answer(text, metadata)];
+    }
     let Some(answer) = &turn.answer else {
         let draft = turn.draft.as_ref().filter(|_| !turn.request.only_checked);
         let written = draft.map(Draft::answer).filter(|text| !text.is_empty());
@@ -20,7 +30,8 @@ pub(crate) fn messages(turn: &TurnState) -> Vec<Message> {
     vec![Message::answer(&answer.text, metadata(turn, answer))]
 }
 
-fn metadata(turn: &TurnState, answer: &Answer) -> AnswerMetadata {
+/// What an answer carries.
+pub(crate) fn metadata(turn: &TurnState, answer: &Answer) -> AnswerMetadata {
     AnswerMetadata {
         partial: false,
         format: turn.request.format.clone(),
@@ -34,6 +45,7 @@ fn metadata(turn: &TurnState, answer: &Answer) -> AnswerMetadata {
         route: turn.route.clone(),
         plan: turn.plan.clone(),
         research: turn.research.rounds.clone(),
+        cached: None,
         usage: turn.spent.usage,
         model_calls: turn.spent.calls,
     }

@@ -35,34 +35,37 @@ pub fn assistant_graph(
     ports: Ports,
 ) -> Result<Arc<dyn CompiledGraph<TurnInput, Vec<Message>>>, BuildError> {
     let Assistant { name, definition, prompts, formats } = assistant;
-    let node_context = Arc::new(NodeContext { definition, prompts, formats, ports });
-    let graph = build(&name, &node_context)?;
+    let node_context = Arc::new(NodeContext { name, definition, prompts, formats, ports });
+    let graph = build(&node_context)?;
     Ok(graph
         .compile(move |input: TurnInput| TurnState::begin(&node_context.definition, input), answer::messages))
 }
 
-fn build(name: &str, node_context: &Arc<NodeContext>) -> Result<Graph<TurnState>, BuildError> {
+fn build(node_context: &Arc<NodeContext>) -> Result<Graph<TurnState>, BuildError> {
     let kinds = node_context.definition.graphs();
     let has = |kind| kinds.contains(&kind);
-    let mut graph = Graph::builder(name);
+    let caches = node_context.definition.cache.enabled;
+    let mut graph = Graph::builder(&node_context.name);
+    // An answer that was given before is looked for as soon as the question stands alone.
+    let to_retrieve = if caches { "look_up" } else { "retrieve" };
     let mut entries = vec!["route"];
     let mut after = vec!["generate"];
     let mut models = vec!["generate", "repair"];
     graph = graph.node("route", node(node_context, steps::route));
     if has(GraphKind::Conversational) || has(GraphKind::Corrective) {
-        graph = graph.node("condense", node(node_context, steps::condense)).edge("condense", "retrieve");
-        entries.extend(["condense", "retrieve"]);
-        after.extend(["condense", "retrieve"]);
+        graph = model_node(graph, "condense", node_context, steps::condense, Some(to_retrieve));
+        entries.extend(["condense", to_retrieve]);
+        after.extend(["condense", to_retrieve]);
         models.push("condense");
     }
     if has(GraphKind::Adaptive) {
-        graph = graph
-            .node("classify", node(node_context, steps::classify))
-            .node("rewrite", node(node_context, steps::rewrite))
+        let mut after_classify = vec!["rewrite", to_retrieve, "generate"];
+        after_classify.extend(caches.then_some(END));
+        graph = model_node(graph, "classify", node_context, steps::classify, None)
             .former_name("classify", "decide")
-            .branch("classify", after_route, ["rewrite", "retrieve", "generate"])
-            .edge("rewrite", "retrieve");
-        after.extend(["classify", "rewrite", "retrieve"]);
+            .branch("classify", after_route(caches), after_classify);
+        graph = model_node(graph, "rewrite", node_context, steps::rewrite, Some(to_retrieve));
+        after.extend(["classify", "rewrite", to_retrieve]);
         models.extend(["classify", "rewrite"]);
     }
     if kinds.iter().any(|kind| *kind != GraphKind::Agentic) {
@@ -83,11 +86,9 @@ fn build(name: &str, node_context: &Arc<NodeContext>) -> Result<Graph<TurnState>
             move |turn: &TurnState| if turn.rounds.len() < rounds { "agent" } else { "generate" };
         let after_agent =
             move |turn: &TurnState| if steps::wants_tools(&own, turn) { "tools" } else { "generate" };
-        graph = graph
-            .node("plan", node(node_context, steps::plan))
+        graph = model_node(graph, "plan", node_context, steps::plan, Some("agent"))
             .node("agent", node(node_context, steps::agent))
             .node("tools", node(node_context, steps::tools))
-            .edge("plan", "agent")
             .branch("agent", after_agent, ["tools", "generate"])
             .branch("tools", after_tools, ["agent", "generate"])
             .at_most("tools", node_context.definition.limits.rounds, "generate");
@@ -95,23 +96,31 @@ fn build(name: &str, node_context: &Arc<NodeContext>) -> Result<Graph<TurnState>
         after.push("plan");
         models.extend(["plan", "agent"]);
     }
-    let mut after_verify = vec!["repair", END];
+    if caches {
+        graph = with_cache(graph, node_context, &kinds);
+        if !entries.contains(&"look_up") {
+            entries.push("look_up");
+        }
+        after.push("look_up");
+    }
+    let after_answer: &[&str] = if caches { &["remember", END] } else { &[END] };
+    let ended = move |turn: &TurnState| if caches && steps::may_be_kept(turn) { "remember" } else { END };
+    let mut after_verify = [&["repair"], after_answer].concat();
     if has(GraphKind::Corrective) {
         graph = with_checks(graph, node_context);
+        graph = graph.branch("conclude", ended, after_answer.iter().copied());
         after_verify.push("check_grounding");
         models.extend(["grade", "check_grounding", "check_answer", "search_again"]);
     }
-    graph = graph
-        .node("generate", node(node_context, steps::generate))
+    graph = model_node(graph, "generate", node_context, steps::generate, Some("verify"))
         .node("verify", node(node_context, steps::verify))
         .node("repair", node(node_context, steps::repair))
-        .edge("generate", "verify")
         .branch(
             "verify",
-            |turn: &TurnState| match turn {
+            move |turn: &TurnState| match turn {
                 _ if turn.is_research() => "check_grounding",
                 _ if steps::is_rejected(turn) => "repair",
-                _ => END,
+                _ => ended(turn),
             },
             after_verify,
         )
@@ -122,7 +131,55 @@ fn build(name: &str, node_context: &Arc<NodeContext>) -> Result<Graph<TurnState>
     }
     after.sort_unstable();
     after.dedup();
-    graph.branch("route", after_route, after).branch(START, first, entries).build()
+    graph.branch("route", after_route(caches), after).branch(START, first(caches), entries).build()
+}
+
+/// Adds a step with a model, in whose place an earlier answer may be offered, and where the graph goes after it.
+fn model_node<R>(
+    graph: GraphBuilder<TurnState>,
+    name: &str,
+    node_context: &Arc<NodeContext>,
+    work: impl Fn(Arc<NodeContext>, Arc<TurnState>, Context) -> R + Clone + Send + Sync + 'static,
+    next: Option<&'static str>,
+) -> GraphBuilder<TurnState>
+where
+    R: Future<Output = Result<TurnUpdate, NodeError>> + Send + 'static,
+{
+    let caches = node_context.definition.cache.enabled;
+    let graph = if caches {
+        graph.node(name, node(node_context, steps::or_recall(work)))
+    } else {
+        graph.node(name, node(node_context, work))
+    };
+    match next {
+        Some(next) if caches => {
+            let after = move |turn: &TurnState| if turn.is_recalled() { END } else { next };
+            graph.branch(name, after, [next, END])
+        }
+        Some(next) => graph.edge(name, next),
+        None => graph,
+    }
+}
+
+/// What was answered before is given again, and what passes all checks is kept.
+fn with_cache(
+    graph: GraphBuilder<TurnState>,
+    node_context: &Arc<NodeContext>,
+    kinds: &[GraphKind],
+) -> GraphBuilder<TurnState> {
+    let onward = |turn: &TurnState| match turn.request.graph {
+        _ if turn.is_recalled() => END,
+        GraphKind::Agentic => "plan",
+        GraphKind::Conversational | GraphKind::Adaptive | GraphKind::Corrective => "retrieve",
+    };
+    let mut ways = vec![END];
+    ways.extend(kinds.contains(&GraphKind::Agentic).then_some("plan"));
+    ways.extend(kinds.iter().any(|kind| *kind != GraphKind::Agentic).then_some("retrieve"));
+    graph
+        .node("look_up", node(node_context, steps::look_up))
+        .branch("look_up", onward, ways)
+        .node("remember", node(node_context, steps::remember))
+        .edge("remember", END)
 }
 
 /// The rounds of the graph `corrective`: what is found is graded, what is written is checked, and the documents are searched
@@ -132,6 +189,7 @@ fn with_checks(graph: GraphBuilder<TurnState>, node_context: &Arc<NodeContext>) 
     let is_last = move |turn: &TurnState| turn.research.rounds.len() >= rounds as usize;
     let own = node_context.clone();
     let after_grade = move |turn: &TurnState| match turn.research.rounds.len() {
+        _ if turn.is_recalled() => END,
         _ if turn.sources.is_empty()
             && let Some(next) = steps::next_to_web(&own, turn) =>
         {
@@ -150,13 +208,14 @@ fn with_checks(graph: GraphBuilder<TurnState>, node_context: &Arc<NodeContext>) 
     let after_check = move |turn: &TurnState| {
         if turn.research.is_accepted() || is_last(turn) { "conclude" } else { "search_again" }
     };
-    graph
-        .node("grade", node(node_context, steps::grade))
+    let mut after_grades = vec!["generate", "search_again", "conclude", "ask_web", "web_search"];
+    after_grades.extend(node_context.definition.cache.enabled.then_some(END));
+    model_node(graph, "grade", node_context, steps::grade, None)
         .node("check_grounding", node(node_context, steps::check_grounding))
         .node("check_answer", node(node_context, steps::check_answer))
         .node("search_again", node(node_context, steps::search_again))
         .node("conclude", node(node_context, steps::conclude))
-        .branch("grade", after_grade, ["generate", "search_again", "conclude", "ask_web", "web_search"])
+        .branch("grade", after_grade, after_grades)
         .interrupt("ask_web", steps::web_query, |_, reply: steps::WebReply| TurnUpdate::WebAnswered {
             agreed: reply.is_yes(),
         })
@@ -177,7 +236,6 @@ fn with_checks(graph: GraphBuilder<TurnState>, node_context: &Arc<NodeContext>) 
             |turn: &TurnState| if turn.searches.is_empty() { "conclude" } else { "retrieve" },
             ["retrieve", "conclude"],
         )
-        .edge("conclude", END)
         .at_most("search_again", rounds.saturating_sub(1), "conclude")
 }
 
@@ -193,24 +251,28 @@ where
     move |turn, context| work(node_context.clone(), turn, context)
 }
 
-fn first(turn: &TurnState) -> &'static str {
-    if turn.needs_route() { "route" } else { to_sources(turn) }
+fn first(caches: bool) -> impl Fn(&TurnState) -> &'static str + Send + Sync + 'static {
+    move |turn| if turn.needs_route() { "route" } else { to_sources(turn, caches) }
 }
 
-fn after_route(turn: &TurnState) -> &'static str {
-    match turn.route.as_ref().and_then(|route| route.intent) {
+fn after_route(caches: bool) -> impl Fn(&TurnState) -> &'static str + Send + Sync + 'static {
+    move |turn| match turn.route.as_ref().and_then(|route| route.intent) {
+        _ if turn.is_recalled() => END,
         None => "classify",
         Some(Intent::Chat) => "generate",
-        Some(Intent::DirectRag | Intent::SpecificDocRag) => to_sources(turn),
+        Some(Intent::DirectRag | Intent::SpecificDocRag) => to_sources(turn, caches),
     }
 }
 
 /// Where the way of a graph to its sources begins.
-fn to_sources(turn: &TurnState) -> &'static str {
+fn to_sources(turn: &TurnState, caches: bool) -> &'static str {
     let rewords = turn.has_history() || turn.request.rephrase_first;
     match turn.request.graph {
         GraphKind::Conversational | GraphKind::Corrective if rewords => "condense",
         GraphKind::Adaptive if rewords => "rewrite",
+        // What follows up on a conversation does not stand alone.
+        GraphKind::Agentic if turn.has_history() => "plan",
+        _ if caches => "look_up",
         GraphKind::Conversational | GraphKind::Adaptive | GraphKind::Corrective => "retrieve",
         GraphKind::Agentic => "plan",
     }

@@ -5,6 +5,7 @@
 //! looked up in the page that it names.
 
 mod answer;
+mod cache;
 mod columns;
 pub mod definition;
 mod folder;
@@ -24,6 +25,7 @@ mod steps;
 pub mod tools;
 mod turn;
 
+pub use cache::question_form;
 pub use columns::named_columns;
 pub use definition::Definition;
 pub use folder::{Assistant, FILE, InvalidAssistant, PROMPTS_FOLDER};

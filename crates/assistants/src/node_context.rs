@@ -7,6 +7,7 @@ use std::time::Instant;
 use async_trait::async_trait;
 use futures_util::StreamExt;
 use ibid_core::Scope;
+use ibid_core::cache::AnswerCache;
 use ibid_core::event::{ModelUsage, TurnEvent};
 use ibid_core::evidence::{DocumentId, DocumentName, Evidence, EvidenceError, Index, Passage, Question};
 use ibid_core::model::{
@@ -43,6 +44,8 @@ pub struct Ports {
     pub tools: Vec<Arc<dyn Tool>>,
     /// The web.
     pub web: WebAccess,
+    /// The answers that may be given again, if the assistant gives any.
+    pub cache: Option<Arc<dyn AnswerCache>>,
 }
 
 /// The way to a search of the web.
@@ -72,12 +75,15 @@ impl Ports {
             index: absent,
             tools: Vec::new(),
             web: WebAccess::Off,
+            cache: None,
         }
     }
 }
 
 /// What the nodes of one assistant work with.
 pub(crate) struct NodeContext {
+    /// Its name.
+    pub(crate) name: String,
     /// Its definition.
     pub(crate) definition: Definition,
     /// Its prompts.

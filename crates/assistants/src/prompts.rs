@@ -130,6 +130,17 @@ impl Prompts {
         if problems.is_empty() { Ok(Self { environment }) } else { Err(problems) }
     }
 
+    /// All of them as they are written, by which versions of an assistant are told apart.
+    pub(crate) fn sources(&self) -> String {
+        let mut all: Vec<String> = self
+            .environment
+            .templates()
+            .map(|(name, template)| format!("{name}\n{}", template.source()))
+            .collect();
+        all.sort();
+        all.join("\n")
+    }
+
     /// A prompt in a language, with its variables filled in.
     ///
     /// # Errors

@@ -57,6 +57,11 @@ impl ResearchState {
         self.rounds.push(ResearchRound { round, searched: searched.to_vec(), ..ResearchRound::default() });
     }
 
+    /// What was found and is of no use.
+    pub(crate) fn left_out(&self) -> &[Source] {
+        &self.irrelevant
+    }
+
     /// Whether a passage was found to be of no use before.
     pub(crate) fn is_left_out(&self, passage: &Passage) -> bool {
         self.irrelevant.iter().any(|source| is_same_passage(source, passage))
@@ -96,10 +101,11 @@ impl ResearchState {
     }
 
     /// The round that ends, with what the checks made of its draft.
-    pub(crate) fn judged(&self, answered: Answered, missing: String) -> ResearchRound {
+    pub(crate) fn judged(&self, answer: &Answer, answered: Answered, missing: String) -> ResearchRound {
         let GroundingReport { unsupported, not_sure } = self.grounding.clone();
         let verdict = RoundVerdict { unsupported, not_sure, answered, missing };
-        ResearchRound { verdict: Some(verdict), ..self.rounds.last().cloned().unwrap_or_default() }
+        let draft = if verdict.is_accepted() { String::new() } else { answer.text.clone() };
+        ResearchRound { draft, verdict: Some(verdict), ..self.rounds.last().cloned().unwrap_or_default() }
     }
 
     /// Takes the verdict on a draft.

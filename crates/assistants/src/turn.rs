@@ -3,15 +3,17 @@
 use std::collections::BTreeSet;
 
 use ibid_core::answer::{Intent, PlanStep, Route, SearchRequest, Warning};
+use ibid_core::cache::{CachedAnswer, CachedFrom};
 use ibid_core::evidence::Passage;
 use ibid_core::model::Usage;
 use ibid_core::research::{Grade, ResearchRound};
 use ibid_core::web::WebPage;
-use ibid_core::{Focus, Message, Role, Scope, TurnInput};
+use ibid_core::{Focus, Message, Role, RunId, Scope, TurnInput};
 use ibid_graph::{InvalidInput, State};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::cache::CacheUse;
 use crate::definition::{Definition, ForcedIntent, GraphKind};
 use crate::format::Draft;
 use crate::guard::{Policy, VerifiedAnswer};
@@ -41,6 +43,10 @@ pub(crate) struct TurnRequest {
     pub(crate) only_checked: bool,
     /// Whether a first question is put in several ways, too.
     pub(crate) rephrase_first: bool,
+    /// Whether an answer that was given before may be given again.
+    pub(crate) may_be_cached: bool,
+    /// The turn.
+    pub(crate) run: RunId,
 }
 
 /// A tool that was or is to be called.
@@ -166,6 +172,9 @@ pub(crate) struct TurnState {
     /// The rounds of the graph `corrective`.
     #[serde(skip_serializing_if = "ResearchState::is_empty")]
     pub(crate) research: ResearchState,
+    /// What the cache of answers has to do with it.
+    #[serde(skip_serializing_if = "CacheUse::is_empty")]
+    pub(crate) cache: CacheUse,
     /// What the model wrote.
     pub(crate) draft: Option<Draft>,
     /// What is wrong with it.
@@ -225,6 +234,12 @@ pub(crate) enum TurnUpdate {
     WebSearched { pages: Vec<WebPage>, query: String, failure: Option<String> },
     /// Another round, with other searches.
     RoundStarted { searches: Vec<SearchRequest>, spent: TurnCost },
+    /// No answer was given before that may be given again; the generation of the documents at that moment, if it is known.
+    LookedUp { generation: Option<u64> },
+    /// What was said before is said again.
+    Recalled { answer: Box<CachedAnswer>, text: String, from: CachedFrom },
+    /// What is said is kept, to be said again.
+    Remembered {},
     /// What is said.
     Answered { answer: Box<Answer> },
 }
@@ -249,6 +264,8 @@ impl TurnState {
         let only_checked = definition.guard == Policy::Block;
         let request = TurnRequest {
             only_checked,
+            may_be_cached: input.options.may_be_cached(),
+            run: input.run,
             rephrase_first: definition.retrieval.rephrase_first && definition.retrieval.phrasings > 1,
             scope,
             history: input.history,
@@ -271,6 +288,7 @@ impl TurnState {
             rounds: Vec::new(),
             failures: Vec::new(),
             research: ResearchState::default(),
+            cache: CacheUse::default(),
             draft: None,
             findings: Vec::new(),
             repairs: 0,
@@ -415,6 +433,9 @@ impl State for TurnState {
                 (self.draft, self.answer) = (None, None);
                 self.spent = self.spent.and(spent);
             }
+            TurnUpdate::LookedUp { generation } => self.cache.generation = generation,
+            TurnUpdate::Recalled { answer, text, from } => self.cache.recalled = Some((*answer, text, from)),
+            TurnUpdate::Remembered {} => {}
             TurnUpdate::Answered { answer } => self.answer = Some(*answer),
         }
     }

@@ -113,6 +113,9 @@ pub(crate) struct Narrowing {
     /// Documents in this language, such as es; may be given several times
     #[arg(long, value_name = "CODE")]
     pub(crate) language: Vec<String>,
+    /// Answer anew, and not with what was answered before
+    #[arg(long, help_heading = None)]
+    pub(crate) no_cache: bool,
 }
 
 /// Talk with an assistant.
@@ -403,8 +406,11 @@ impl Narrowing {
             ("languages", &self.language),
         ];
         let given = lists.into_iter().filter(|(_, names)| !names.is_empty());
-        let fields: serde_json::Map<String, Value> =
+        let mut fields: serde_json::Map<String, Value> =
             given.map(|(name, names)| (name.to_owned(), names.clone().into())).collect();
+        if self.no_cache {
+            fields.insert("cache".to_owned(), Value::Bool(false));
+        }
         TurnOptions::from(fields)
     }
 }

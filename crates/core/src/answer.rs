@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::cache::CachedFrom;
 use crate::evidence::{DocumentId, DocumentName};
 use crate::model::Usage;
 use crate::research::ResearchRound;
@@ -36,6 +37,8 @@ pub struct AnswerMetadata {
     pub plan: Vec<PlanStep>,
     /// The rounds in which it was researched.
     pub research: Vec<ResearchRound>,
+    /// Where it comes from, if it was given before.
+    pub cached: Option<CachedFrom>,
     /// What the models of the turn used.
     pub usage: Usage,
     /// How often a model was asked.
@@ -85,6 +88,9 @@ struct StoredMetadata {
     /// The rounds in which it was researched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     research: Vec<ResearchRound>,
+    /// Where it comes from, if it was given before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cached: Option<CachedFrom>,
     /// What the models of the turn used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Usage")]
@@ -100,7 +106,7 @@ fn is_zero(count: &u32) -> bool {
 
 impl AnswerMetadata {
     /// The names of its fields as they stand in a stored message.
-    pub(crate) const FIELDS: [&str; 14] = [
+    pub(crate) const FIELDS: [&str; 15] = [
         "partial",
         "format",
         "structured",
@@ -113,6 +119,7 @@ impl AnswerMetadata {
         "route",
         "plan",
         "research",
+        "cached",
         "usage",
         "model_calls",
     ];
@@ -138,6 +145,7 @@ impl From<StoredMetadata> for AnswerMetadata {
             route: stored.route,
             plan: stored.plan,
             research: stored.research,
+            cached: stored.cached,
             usage: stored.usage.unwrap_or_default(),
             model_calls: stored.model_calls,
         }
@@ -160,6 +168,7 @@ impl From<AnswerMetadata> for StoredMetadata {
             route: metadata.route,
             plan: metadata.plan,
             research: metadata.research,
+            cached: metadata.cached,
             usage: whole.then_some(metadata.usage),
             model_calls: metadata.model_calls,
         }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::answer::{Citation, PlanStep, Route, SearchRequest, SourceInfo, Warning};
+use crate::cache::CachedFrom;
 use crate::load::LoadSummary;
 use crate::model::{ReadingProgress, Usage};
 use crate::research::ResearchRound;
@@ -97,6 +98,8 @@ pub enum TurnEvent {
     },
     /// A round of research, as far as it has come.
     Research(ResearchRound),
+    /// The answer was given before, and is given again.
+    Cached(CachedFrom),
     /// What the answer cites, looked up.
     Citations {
         /// The citations.
@@ -204,6 +207,7 @@ mod name {
     pub(super) const SOURCES: &str = "sources";
     pub(super) const SEARCHED: &str = "searched";
     pub(super) const RESEARCH: &str = "round";
+    pub(super) const CACHED: &str = "cached";
     pub(super) const CITATIONS: &str = "citations";
     pub(super) const WARNINGS: &str = "warnings";
     pub(super) const MODEL_READING: &str = "reading";
@@ -229,6 +233,7 @@ impl TurnEvent {
             Self::Sources { sources } => (name::SOURCES, json!(sources)),
             Self::Searched { queries } => (name::SEARCHED, json!(queries)),
             Self::Research(round) => (name::RESEARCH, json!(round)),
+            Self::Cached(from) => (name::CACHED, json!(from)),
             Self::Citations { citations } => (name::CITATIONS, json!(citations)),
             Self::Warnings { warnings } => (name::WARNINGS, json!(warnings)),
             Self::ModelReading(progress) => (name::MODEL_READING, json!(progress)),
@@ -259,6 +264,7 @@ impl TurnEvent {
             name::SOURCES => read(&value).map(|sources| Self::Sources { sources }),
             name::SEARCHED => read(&value).map(|queries| Self::Searched { queries }),
             name::RESEARCH => read(&value).map(Self::Research),
+            name::CACHED => read(&value).map(Self::Cached),
             name::CITATIONS => read(&value).map(|citations| Self::Citations { citations }),
             name::WARNINGS => read(&value).map(|warnings| Self::Warnings { warnings }),
             name::MODEL_READING => read(&value).map(Self::ModelReading),

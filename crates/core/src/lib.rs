@@ -2,6 +2,7 @@
 //! the world. They carry rules in their types and know no engine, no store and no network.
 
 pub mod answer;
+pub mod cache;
 mod error_chain;
 pub mod event;
 pub mod evidence;

@@ -13,6 +13,9 @@ pub struct ResearchRound {
     pub searched: Vec<String>,
     /// What was found, and whether it was taken for relevant.
     pub grades: Vec<Grade>,
+    /// What was written, if it does not hold.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub draft: String,
     /// What the checks made of the draft; none if the turn was stopped before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<RoundVerdict>,

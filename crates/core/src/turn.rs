@@ -34,6 +34,7 @@ pub struct TurnOptions(Map<String, Value>);
 impl TurnOptions {
     const MODE: &str = "mode";
     const FORMAT: &str = "format";
+    const CACHE: &str = "cache";
 
     /// Which of the assistant's modes.
     pub fn mode(&self) -> Option<&str> {
@@ -43,6 +44,11 @@ impl TurnOptions {
     /// Which of the assistant's formats.
     pub fn format(&self) -> Option<&str> {
         self.0.get(Self::FORMAT).and_then(Value::as_str)
+    }
+
+    /// Whether an answer that was given before may be given again.
+    pub fn may_be_cached(&self) -> bool {
+        self.0.get(Self::CACHE).and_then(Value::as_bool).unwrap_or(true)
     }
 
     /// The same with a mode and a format, where they are given.
@@ -57,9 +63,10 @@ impl TurnOptions {
     /// languages.
     const NARROWING: [&str; 4] = ["documents", "corpora", "types", "languages"];
 
-    /// Those of the fields of a request that say what a turn is narrowed to.
+    /// Those of the fields of a request that say what a turn is narrowed to, and whether it may be answered from the cache.
     pub fn narrowing_in(fields: &Map<String, Value>) -> Self {
-        let given = Self::NARROWING.iter().filter_map(|name| fields.get_key_value(*name));
+        let named = Self::NARROWING.into_iter().chain([Self::CACHE]);
+        let given = named.filter_map(|name| fields.get_key_value(name));
         Self(given.map(|(name, value)| (name.clone(), value.clone())).collect())
     }
 

@@ -5,6 +5,7 @@
 //! of steps, each safe once it is done; [`Search`] finds what they say to a question.
 #![recursion_limit = "256"]
 
+mod cache;
 mod calibrate;
 mod chunk;
 mod content;
@@ -19,6 +20,7 @@ mod store;
 mod tables;
 mod terms;
 
+pub use cache::CachedAnswers;
 pub use calibrate::Calibration;
 pub use chunk::{Chunk, ChunkSize};
 pub use content::ContentHash;

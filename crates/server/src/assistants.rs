@@ -134,6 +134,7 @@ async fn schemas(
             "corpora": list("only these corpora"),
             "types": list("only documents of these types"),
             "languages": list("only documents in these languages, such as en"),
+            "cache": { "type": "boolean", "description": "false to answer anew, and not with what was answered before" },
         },
     });
     Ok(axum::Json(json!({

@@ -152,6 +152,7 @@ impl Mcp {
                 "corpora": { "type": "array", "items": { "type": "string" }, "description": "Only these corpora." },
                 "types": { "type": "array", "items": { "type": "string" }, "description": "Only documents of these types." },
                 "languages": { "type": "array", "items": { "type": "string" }, "description": "Only documents in these languages, such as en." },
+                "cache": { "type": "boolean", "description": "false to answer anew, and not with what was answered before." },
                 "thread": { "type": "string", "description": "The conversation to go on in, as an earlier answer named it." },
             },
             "required": ["question"],

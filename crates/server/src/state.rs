@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ibid_app::{App, AssistantInfo, CheckResult, DocumentService, Error, HealthCheck, ServerInfo};
+use ibid_core::{RunId, Scope};
 use ibid_engine::Engine;
 use tokio::sync::Mutex;
 
@@ -42,6 +43,11 @@ impl ServerState {
     /// The documents.
     pub(crate) fn documents(&self) -> Result<&DocumentService, Problem> {
         Ok(self.0.app.documents()?)
+    }
+
+    /// Gives the answer of a turn no more.
+    pub(crate) async fn forget_answer(&self, scope: &Scope, run: RunId) -> Result<(), Error> {
+        self.0.app.forget_answer(scope, run).await
     }
 
     /// Who may ask.

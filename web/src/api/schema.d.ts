@@ -2560,9 +2560,22 @@ export interface components {
                 searched: string[];
                 /** @description What was found, and whether it was taken for relevant. */
                 grades: components["schemas"]["Grade"][];
+                /** @description What was written, if it does not hold. */
+                draft?: string;
                 /** @description What the checks made of the draft; none if the turn was stopped before. */
                 verdict?: components["schemas"]["RoundVerdict"] | null;
             }[];
+            /** @description Where it comes from, if it was given before. */
+            cached?: {
+                /** @description What was asked then. */
+                question: string;
+                /** @description The turn that came to it. */
+                run_id: string;
+                /** @description When it was given, as RFC 3339 has it. */
+                answered_at: string;
+                /** @description Whether the question was another one, and the answer is offered because no model could be reached. */
+                similar?: boolean;
+            } | null;
             /** @description What the models of the turn used. */
             usage?: components["schemas"]["Usage"];
             /**
@@ -3664,8 +3677,21 @@ export interface components {
             searched: string[];
             /** @description What was found, and whether it was taken for relevant. */
             grades: components["schemas"]["Grade"][];
+            /** @description What was written, if it does not hold. */
+            draft?: string;
             /** @description What the checks made of the draft; none if the turn was stopped before. */
             verdict?: components["schemas"]["RoundVerdict"] | null;
+        } | {
+            /** @constant */
+            type: "cached";
+            /** @description What was asked then. */
+            question: string;
+            /** @description The turn that came to it. */
+            run_id: string;
+            /** @description When it was given, as RFC 3339 has it. */
+            answered_at: string;
+            /** @description Whether the question was another one, and the answer is offered because no model could be reached. */
+            similar?: boolean;
         } | {
             /** @constant */
             type: "citations";

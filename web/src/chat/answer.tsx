@@ -5,7 +5,7 @@ import { useEffect, useRef } from "react";
 import type { AnswerMetadata, Warning } from "../api/schema";
 import { CopyButton } from "../ui/copy";
 import { Icon } from "../ui/icons";
-import { useWords } from "../words";
+import { useNumbers, useWords } from "../words";
 import { Citations } from "./citations";
 import { useConversation } from "./context";
 import { FeedbackButtons } from "./feedback";
@@ -37,6 +37,7 @@ export function Answer() {
       {metadata.research && metadata.research.length > 0 && item.kind === "answer" && (
         <Research rounds={metadata.research} />
       )}
+      {metadata.cached && <Cached from={metadata.cached} />}
       {item.text && <Prose text={item.text} metadata={metadata} name={item.id} />}
       <Notices metadata={metadata} name={item.id} />
       <Citations metadata={metadata} name={item.id} />
@@ -89,8 +90,8 @@ function TraceButton({ run }: { run: string }) {
 export function metadataOf(item: Item): Metadata {
   if (item.kind === "answer") return item.metadata;
   if (item.kind === "question" || !item.followed) return {};
-  const { citations, warnings, sources } = item.followed.turn;
-  return { citations: [...citations], warnings: [...warnings], sources: [...sources] };
+  const { citations, warnings, sources, cached } = item.followed.turn;
+  return { citations: [...citations], warnings: [...warnings], sources: [...sources], cached };
 }
 
 /** Opens the details of a structured answer once, when it has just arrived. */
@@ -103,6 +104,28 @@ function useDetails(item: Item, metadata: Metadata, open: string | undefined, sh
     const wide = window.matchMedia("(min-width: 70rem)").matches;
     if (structured !== undefined && !open && wide) show(`details:${item.id}`);
   }, [item, structured, open, show]);
+}
+
+/** Where an answer comes from that was given before, and how to have it anew. */
+function Cached({ from }: { from: NonNullable<AnswerMetadata["cached"]> }) {
+  const words = useWords();
+  const numbers = useNumbers();
+  const age = numbers.since(from.answered_at);
+  return (
+    <section className="notice cached" aria-label={words.cached.title}>
+      <Icon name="retry" />
+      <p className="grow" title={numbers.moment(from.answered_at)}>
+        {from.similar ? words.cached.similar(age) : words.cached.same(age)}
+        {from.similar && (
+          <>
+            {" "}
+            <q>{from.question}</q>
+          </>
+        )}
+      </p>
+      <ActionBarPrimitive.Reload className="button">{words.cached.again}</ActionBarPrimitive.Reload>
+    </section>
+  );
 }
 
 /** Notices about an answer: partial, withheld, unanswered, and the warnings of the guard. */

@@ -140,8 +140,8 @@ function Conversation({ thread, runs, assistants, pinned, open }: ConversationPr
     [queries, thread, options, submit],
   );
   /** Asks a question again, or another one instead of it, in a new version of the conversation. */
-  const sayInstead = async (position: number, text: string) =>
-    thread ? submit("", () => askInstead(queries, thread, position, text, options)) : false;
+  const sayInstead = async (position: number, text: string, anew = false) =>
+    thread ? submit("", () => askInstead(queries, thread, position, text, { ...options, anew })) : false;
 
   const runtime = useExternalStoreRuntime<Item>({
     messages: shown,
@@ -163,7 +163,7 @@ function Conversation({ thread, runs, assistants, pinned, open }: ConversationPr
     },
     onReload: async (parent) => {
       const question = shown.find((item) => item.id === parent);
-      if (question) await sayInstead(question.position, question.text);
+      if (question) await sayInstead(question.position, question.text, true);
     },
     onCancel: async () => {
       if (id && working) attempt(stop(id, working));

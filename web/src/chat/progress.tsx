@@ -1,5 +1,6 @@
 // Progress of a turn: the current step, the plan, and the tool calls.
 
+import { useQueryClient } from "@tanstack/react-query";
 import type { PlanStep } from "../api/schema";
 import { useRefocus } from "../ui/focus";
 import { Icon } from "../ui/icons";
@@ -8,7 +9,7 @@ import { Problem } from "../ui/parts";
 import { useNumbers, useWords, type Words } from "../words";
 import { useConversation } from "./context";
 import type { Followed } from "./follow";
-import { stop } from "./requests";
+import { reply, stop } from "./requests";
 import {
   current,
   isInterrupted,
@@ -18,7 +19,6 @@ import {
   type Step,
   type ToolCall,
   type Turn,
-  type WithdrawnDraft,
   written,
 } from "./turn";
 
@@ -48,7 +48,7 @@ export function Progress({ followed }: { followed: Followed }) {
       {step?.retrying && !over && <p className="small soft">{words.chat.retrying(step.retrying)}</p>}
       {turn.recovered && !over && <p className="small soft">{words.chat.recovered}</p>}
       {turn.plan.length > 0 && <Plan steps={turn.plan} />}
-      {turn.research.length > 0 && <Research rounds={turn.research} withdrawn={turn.withdrawn} />}
+      {turn.research.length > 0 && <Research rounds={turn.research} />}
       <Tools turn={turn} />
     </div>
   );
@@ -70,12 +70,26 @@ function ReadingBar({ reading: { tokens, read, secondsLeft } }: { reading: Readi
 /** The question of an interrupted turn. The reply is written in the composer. */
 function Interrupted({ turn }: { turn: Turn }) {
   const words = useWords();
-  const { thread } = useConversation();
-  const { interrupt } = turn;
+  const { thread, assistantOf } = useConversation();
+  const queries = useQueryClient();
+  const { interrupt, run } = turn;
   useRefocus(".composer textarea");
+  const assistant = assistantOf(run)?.assistant_id;
+  const say = (text: string) =>
+    thread && assistant && attempt(reply(queries, thread.thread_id, run, assistant, text));
   return (
     <section className="notice interrupted" aria-label={words.chat.interrupted}>
       <InterruptQuestion value={interrupt} />
+      {isYesOrNo(interrupt) && (
+        <p className="row">
+          <button type="button" className="button" onClick={() => say("yes")}>
+            {words.chat.allow}
+          </button>
+          <button type="button" className="button" onClick={() => say("no")}>
+            {words.chat.deny}
+          </button>
+        </p>
+      )}
       <p className="row small soft">
         <span className="grow">{words.chat.interruptedAbout}</span>
         <button type="button" className="button" onClick={() => thread && attempt(stop(thread.thread_id, turn.run))}>
@@ -84,6 +98,11 @@ function Interrupted({ turn }: { turn: Turn }) {
       </p>
     </section>
   );
+}
+
+/** Whether a question is answered with yes or no. */
+function isYesOrNo(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "kind" in value && value.kind === "web_search";
 }
 
 /** A question in words, with what would be sent if it is answered with yes; anything else as it is. */
@@ -142,13 +161,7 @@ export function Plan({ steps }: { steps: readonly PlanStep[] }) {
 }
 
 /** The rounds of a research: what was found and kept, and what the checks made of each draft. */
-export function Research({
-  rounds,
-  withdrawn = [],
-}: {
-  rounds: readonly ResearchRound[];
-  withdrawn?: readonly WithdrawnDraft[];
-}) {
+export function Research({ rounds }: { rounds: readonly ResearchRound[] }) {
   const words = useWords();
   return (
     <details className="fold small">
@@ -162,17 +175,11 @@ export function Research({
           </li>
         ))}
       </ol>
-      {withdrawn.map((draft, index) => (
-        <div key={index} className="withdrawn">
-          <p className="strong">{words.research.withdrawn(draft.reason)}</p>
-          <del>{draft.text}</del>
-        </div>
-      ))}
     </details>
   );
 }
 
-function Round({ round: { round, searched, grades, verdict } }: { round: ResearchRound }) {
+function Round({ round: { round, searched, grades, draft, verdict } }: { round: ResearchRound }) {
   const words = useWords();
   return (
     <>
@@ -191,6 +198,11 @@ function Round({ round: { round, searched, grades, verdict } }: { round: Researc
           </li>
         ))}
       </ul>
+      {draft && (
+        <p>
+          <span className="soft">{words.research.withdrawn}</span> <del>{draft}</del>
+        </p>
+      )}
       {verdict && (
         <ul className="verdict">
           {verdict.unsupported.map((sentence, index) => (

@@ -16,6 +16,8 @@ export type TurnOptions = {
   readonly format?: string;
   /** The only document to answer from, by its ID. */
   readonly document?: string;
+  /** Whether to answer anew, even if the question was answered before. */
+  readonly anew?: boolean;
 };
 
 /** What the page stores in the metadata of a thread. */
@@ -55,7 +57,7 @@ export async function ask(
   try {
     if (thread && !hasOptions(thread, options))
       await api.PATCH("/threads/{thread}", { params: { path }, body: { metadata } });
-    const { assistant, mode, format, document } = options;
+    const { assistant, mode, format, document, anew } = options;
     const run = body(
       await api.POST("/threads/{thread}/runs", {
         params: { path },
@@ -63,7 +65,12 @@ export async function ask(
         body: {
           assistant_id: assistant,
           input: { messages: [{ role: "user", content: text }] },
-          context: { ...(mode && { mode }), ...(format && { format }), ...(document && { documents: [document] }) },
+          context: {
+            ...(mode && { mode }),
+            ...(format && { format }),
+            ...(document && { documents: [document] }),
+            ...(anew && { cache: false }),
+          },
         },
       }),
     );

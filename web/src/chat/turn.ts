@@ -41,9 +41,6 @@ export type Step = {
   readonly retrying?: string;
 };
 
-/** A draft that was shown and did not hold. */
-export type WithdrawnDraft = { readonly text: string; readonly reason: string };
-
 export type Status = "running" | "interrupted" | "done" | "stopped" | "failed" | "rolled_back";
 
 export type Turn = {
@@ -54,7 +51,8 @@ export type Turn = {
   readonly sources: readonly Source[];
   readonly plan: readonly PlanStep[];
   readonly research: readonly ResearchRound[];
-  readonly withdrawn: readonly WithdrawnDraft[];
+  /** Where the answer comes from, if it was given before. */
+  readonly cached?: AnswerMetadata["cached"];
   readonly citations: readonly Citation[];
   readonly warnings: readonly Warning[];
   /** What the assistant asks while the turn is interrupted. */
@@ -73,7 +71,6 @@ export function newTurn(run: string): Turn {
     sources: [],
     plan: [],
     research: [],
-    withdrawn: [],
     citations: [],
     warnings: [],
     recovered: false,
@@ -102,15 +99,7 @@ export function current(turn: Turn): Step | undefined {
 /** The turn after an event. */
 export function apply(turn: Turn, event: TurnEvent): Turn {
   const draft = applyToDraft(turn.draft, event);
-  const withdrawn = withdrawnBy(turn, event);
-  return applyToRest(draft === turn.draft ? turn : { ...turn, draft, withdrawn }, event);
-}
-
-/** The drafts that were withdrawn for a reason, with the one that an event withdraws. */
-function withdrawnBy(turn: Turn, event: TurnEvent): readonly WithdrawnDraft[] {
-  const { text } = turn.draft;
-  if (event.type !== "draft_withdrawn" || !event.reason || !text.trim()) return turn.withdrawn;
-  return [...turn.withdrawn, { text, reason: event.reason }];
+  return applyToRest(draft === turn.draft ? turn : { ...turn, draft }, event);
 }
 
 function applyToRest(turn: Turn, event: TurnEvent): Turn {
@@ -159,6 +148,10 @@ function applyToRest(turn: Turn, event: TurnEvent): Turn {
     case "research": {
       const { run: _run, seq: _seq, step: _step, attempt: _attempt, type: _type, ...round } = event;
       return { ...turn, research: [...turn.research.filter((one) => one.round !== round.round), round] };
+    }
+    case "cached": {
+      const { run: _run, seq: _seq, step: _step, attempt: _attempt, type: _type, ...cached } = event;
+      return { ...turn, cached };
     }
     case "citations":
       return { ...turn, citations: event.citations };

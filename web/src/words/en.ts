@@ -61,6 +61,8 @@ export const en = {
     attributed: "found by ibid",
   },
   nodes: {
+    look_up: "Looking for an earlier answer",
+    remember: "Keeping the answer",
     grade: "Reading what was found",
     check_grounding: "Checking every sentence",
     check_answer: "Checking the answer",
@@ -80,6 +82,12 @@ export const en = {
     verify: "Checking the quotes",
     repair: "Rewriting the answer",
   },
+  cached: {
+    title: "Answered before",
+    same: (age: string) => `Answered and checked ${age}. The documents behind it have not changed since.`,
+    similar: (age: string) => `No model can be reached now. Answered and checked ${age}, to a similar question:`,
+    again: "Ask again",
+  },
   research: {
     title: "Research",
     rounds: (count: number) => (count === 1 ? "1 round" : `${count} rounds`),
@@ -92,7 +100,7 @@ export const en = {
       no: "It does not answer the question.",
       not_sure: "Whether it answers the question could not be checked.",
     },
-    withdrawn: (reason: string) => `A draft was withdrawn: ${reason}`,
+    withdrawn: "Withdrawn:",
   },
   chat: {
     onlyFrom: (title: string) => `Only from ${title}`,
@@ -116,6 +124,8 @@ export const en = {
     yourReply: "Your reply",
     interrupted: "Waiting for your reply",
     interruptedAbout: "Reply below, now or later.",
+    allow: "Search the web",
+    deny: "Do not search",
     placeholder: "Ask a question. Type @ to mention a document.",
     mention: "Documents",
     noMention: "No matching documents.",

@@ -63,6 +63,8 @@ export const es: Words = {
     attributed: "hallada por ibid",
   },
   nodes: {
+    look_up: "Buscando una respuesta anterior",
+    remember: "Guardando la respuesta",
     grade: "Leyendo lo encontrado",
     check_grounding: "Comprobando cada frase",
     check_answer: "Comprobando la respuesta",
@@ -82,6 +84,14 @@ export const es: Words = {
     verify: "Comprobando las citas",
     repair: "Reescribiendo la respuesta",
   },
+  cached: {
+    title: "Ya respondida",
+    same: (age: string) =>
+      `Respondida y comprobada ${age}. Los documentos en los que se basa no han cambiado desde entonces.`,
+    similar: (age: string) =>
+      `Ahora no se puede consultar ningún modelo. Respondida y comprobada ${age}, a una pregunta parecida:`,
+    again: "Preguntar de nuevo",
+  },
   research: {
     title: "Investigación",
     rounds: (count: number) => (count === 1 ? "1 ronda" : `${count} rondas`),
@@ -94,7 +104,7 @@ export const es: Words = {
       no: "No responde la pregunta.",
       not_sure: "No se pudo comprobar si responde la pregunta.",
     },
-    withdrawn: (reason: string) => `Se retiró un borrador: ${reason}`,
+    withdrawn: "Retirado:",
   },
   chat: {
     onlyFrom: (title: string) => `Solo de ${title}`,
@@ -118,6 +128,8 @@ export const es: Words = {
     yourReply: "Su respuesta",
     interrupted: "Esperando su respuesta",
     interruptedAbout: "Responda abajo, ahora o más tarde.",
+    allow: "Buscar en la web",
+    deny: "No buscar",
     placeholder: "Haga una pregunta. Escriba @ para mencionar un documento.",
     mention: "Documentos",
     noMention: "Ningún documento coincide.",

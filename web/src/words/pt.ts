@@ -63,6 +63,8 @@ export const pt: Words = {
     attributed: "encontrada pelo ibid",
   },
   nodes: {
+    look_up: "Procurando uma resposta anterior",
+    remember: "Guardando a resposta",
     grade: "Lendo o que foi encontrado",
     check_grounding: "Verificando cada frase",
     check_answer: "Verificando a resposta",
@@ -82,6 +84,13 @@ export const pt: Words = {
     verify: "Conferindo as citações",
     repair: "Reescrevendo a resposta",
   },
+  cached: {
+    title: "Já respondida",
+    same: (age: string) => `Respondida e verificada ${age}. Os documentos em que se baseia não mudaram desde então.`,
+    similar: (age: string) =>
+      `Agora nenhum modelo pode ser consultado. Respondida e verificada ${age}, a uma pergunta parecida:`,
+    again: "Perguntar de novo",
+  },
   research: {
     title: "Pesquisa",
     rounds: (count: number) => (count === 1 ? "1 rodada" : `${count} rodadas`),
@@ -94,7 +103,7 @@ export const pt: Words = {
       no: "Não responde à pergunta.",
       not_sure: "Não foi possível verificar se responde à pergunta.",
     },
-    withdrawn: (reason: string) => `Um rascunho foi retirado: ${reason}`,
+    withdrawn: "Retirado:",
   },
   chat: {
     onlyFrom: (title) => `Somente de ${title}`,
@@ -118,6 +127,8 @@ export const pt: Words = {
     yourReply: "Sua resposta",
     interrupted: "Aguardando sua resposta",
     interruptedAbout: "Responda abaixo, agora ou mais tarde.",
+    allow: "Pesquisar na web",
+    deny: "Não pesquisar",
     placeholder: "Faça uma pergunta. Digite @ para mencionar um documento.",
     mention: "Documentos",
     noMention: "Nenhum documento corresponde.",

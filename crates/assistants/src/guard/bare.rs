@@ -11,7 +11,7 @@ const NEGATIONS: [&str; 12] =
     ["not", "no", "non", "nor", "never", "without", "except", "excluding", "sin", "excepto", "salvo", "ni"];
 
 /// Whether a word turns what follows into its opposite.
-pub(super) fn is_negation(word: &str) -> bool {
+pub(crate) fn is_negation(word: &str) -> bool {
     NEGATIONS.contains(&word)
 }
 

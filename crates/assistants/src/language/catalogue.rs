@@ -54,6 +54,7 @@ pub(crate) struct Texts {
     pub(crate) does_not_answer_missing: String,
     pub(crate) best_round: String,
     pub(crate) may_search_web: String,
+    pub(crate) similar_answer: String,
 }
 
 /// What people say, without case and accents.
@@ -72,6 +73,14 @@ pub(crate) struct Words {
     pub(crate) requests: Vec<String>,
     /// A whole message that is only said in passing.
     pub(crate) smalltalk: Regex,
+    /// What says nothing in a question.
+    pub(crate) fillers: Vec<String>,
+    /// What may lead what a question is about.
+    pub(crate) prepositions: Vec<String>,
+    /// What is said before and after a question.
+    pub(crate) asides: Vec<String>,
+    /// Words that mean the same, in groups.
+    pub(crate) same: Vec<Vec<String>>,
 }
 
 const FILES: [(&str, &str); 3] = [
@@ -110,17 +119,30 @@ struct WordLists {
     documents: Vec<String>,
     requests: Vec<String>,
     smalltalk: String,
+    fillers: String,
+    prepositions: String,
+    asides: Vec<String>,
+    same: Vec<String>,
 }
 
 fn read(code: &'static str, text: &str) -> Result<Catalogue, String> {
     let File { english_name, iso639_3, texts, words, .. } =
         toml::from_str(text).map_err(|error| error.to_string())?;
-    let WordLists { letters, common, questions, replies, documents, requests, smalltalk } = words;
-    let list = |words: String| words.split_whitespace().map(str::to_owned).collect();
-    let smalltalk = Regex::new(&format!("(?x)^(?:{smalltalk})$")).map_err(|error| error.to_string())?;
-    let (common, questions, replies) = (list(common), list(questions), list(replies));
-    let letters = letters.chars().collect();
-    let words = Words { letters, common, questions, replies, documents, requests, smalltalk };
+    let list = |words: &str| words.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
+    let smalltalk = format!("(?x)^(?:{})$", words.smalltalk);
+    let words = Words {
+        letters: words.letters.chars().collect(),
+        common: list(&words.common),
+        questions: list(&words.questions),
+        replies: list(&words.replies),
+        documents: words.documents,
+        requests: words.requests,
+        smalltalk: Regex::new(&smalltalk).map_err(|error| error.to_string())?,
+        fillers: list(&words.fillers),
+        prepositions: list(&words.prepositions),
+        asides: words.asides,
+        same: words.same.iter().map(|group| list(group)).collect(),
+    };
     Ok(Catalogue { code, iso639_3, english_name, texts, words })
 }
 

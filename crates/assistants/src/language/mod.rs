@@ -44,6 +44,32 @@ impl Language {
         self.0.words.common.iter().any(|common| common == word)
     }
 
+    /// Whether a word, in small letters and the singular, says nothing in a question.
+    pub(crate) fn is_filler(self, word: &str) -> bool {
+        self.0.words.fillers.iter().any(|filler| filler == word)
+    }
+
+    /// Whether a word may lead what a question is about.
+    pub(crate) fn is_preposition(self, word: &str) -> bool {
+        self.0.words.prepositions.iter().any(|preposition| preposition == word)
+    }
+
+    /// Whether a question begins with this word.
+    pub(crate) fn asks(self, word: &str) -> bool {
+        self.0.words.questions.iter().any(|question| question == word)
+    }
+
+    /// What is said before and after a question.
+    pub(crate) fn asides(self) -> &'static [String] {
+        &self.0.words.asides
+    }
+
+    /// The first of the words that mean the same as this one.
+    pub(crate) fn same_word(self, word: &str) -> Option<&'static str> {
+        let group = self.0.words.same.iter().find(|group| group.iter().any(|same| same == word))?;
+        group.first().map(String::as_str)
+    }
+
     /// What asks for a document, or names it as the one who says something.
     pub(crate) fn documents(self) -> &'static [String] {
         &self.0.words.documents

@@ -54,7 +54,7 @@ pub(crate) async fn check_answer(
             (None, spent) => (Answered::NotSure, String::new(), spent),
         }
     };
-    let round = turn.research.judged(answered, missing);
+    let round = turn.research.judged(answer, answered, missing);
     emit(&context, &TurnEvent::Research(round.clone()));
     Ok(TurnUpdate::Judged { round, spent })
 }

@@ -26,10 +26,14 @@ pub(super) fn run(config: &Settings, repair: bool) -> anyhow::Result<ExitCode> {
         let left = report.problems.iter().filter(|problem| !problem.repaired).count();
         writeln!(
             out,
-            "{}, {}, {}: {}",
+            "{}, {}, {}{}: {}",
             counted(report.documents, "document"),
             counted(report.chunks, "chunk"),
             counted(report.originals, "original"),
+            match report.answers {
+                0 => String::new(),
+                many => format!(", {} kept to be given again", counted(many, "answer")),
+            },
             match left {
                 0 => "the store is whole".to_owned(),
                 many => counted(many, "problem"),

@@ -132,6 +132,13 @@ impl Printer<'_> {
                 let kept = grades.iter().filter(|grade| grade.relevance != Relevance::Irrelevant).count();
                 eprintln!("· round {round}: {kept} of {} passages are relevant", grades.len());
             }
+            TurnEvent::Cached(from) if from.similar => {
+                let (question, at) = (printable(&from.question), &from.answered_at);
+                eprintln!("· no model can be reached; this was answered at {at} to: {question}");
+            }
+            TurnEvent::Cached(from) => {
+                eprintln!("· answered before, at {}; `--no-cache` asks again", from.answered_at);
+            }
             TurnEvent::Restarted { reason } => eprintln!("· beginning again: {}", printable(reason)),
             _ => {}
         }

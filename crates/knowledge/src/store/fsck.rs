@@ -21,6 +21,8 @@ pub struct FsckReport {
     pub chunks: usize,
     /// How many originals.
     pub originals: usize,
+    /// How many answers are kept to be given again.
+    pub answers: usize,
     /// How many documents are being loaded, and were left alone.
     pub underway: usize,
     /// What is wrong, in sentences.
@@ -68,6 +70,8 @@ impl Store {
     pub async fn fsck(&self, repair: bool, underway: &ActiveLoads) -> Result<FsckReport, Error> {
         let mut report = FsckReport { underway: underway.documents.len(), ..FsckReport::default() };
         let mut seen = self.seen(&mut report).await?;
+        let searched =
+            seen.iter().map(|(document, seen)| (document.clone(), seen.versions.clone())).collect();
         let documents = self.ledger(None).await?;
         report.documents = documents.len();
         let mut versions = BTreeSet::new();
@@ -145,6 +149,7 @@ impl Store {
         }
         self.originals(&mut report, repair, &versions, &underway.contents).await?;
         self.staging(&mut report, repair, underway).await?;
+        self.kept_answers(&mut report, repair, &searched).await?;
         Ok(report)
     }
 
@@ -219,6 +224,28 @@ impl Store {
             }
             report.say(format!("{work} was left of unfinished work"), repair);
         }
+        Ok(())
+    }
+
+    async fn kept_answers(
+        &self,
+        report: &mut FsckReport,
+        repair: bool,
+        searched: &BTreeMap<String, BTreeSet<ContentHash>>,
+    ) -> Result<(), Error> {
+        let (orphans, answers) = self.answers_without_evidence(searched).await?;
+        report.answers = answers;
+        if orphans.is_empty() {
+            return Ok(());
+        }
+        if repair {
+            for id in &orphans {
+                self.answers.replace("id", id, None).await?;
+            }
+        }
+        let what =
+            "answers that were kept rest on documents that have changed since; they are not given any more";
+        report.say(format!("{} {what}", orphans.len()), repair);
         Ok(())
     }
 

@@ -145,6 +145,7 @@ impl Store {
             self.chunks.saw(Arc::new(dataset.clone())).await;
         }
         self.tidy_ledger().await?;
+        Box::pin(self.tidy_answers()).await?;
         forget_versions(&dataset).await
     }
 
@@ -177,7 +178,7 @@ fn trained_on(dataset: &Dataset) -> usize {
 
 /// Removes versions that were replaced long ago. A version may be old and still be read, if it was the newest
 /// until a moment ago: what counts is when the next one came.
-async fn forget_versions(dataset: &Dataset) -> Result<(), Error> {
+pub(super) async fn forget_versions(dataset: &Dataset) -> Result<(), Error> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let millis = |span: Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
     let cutoff = millis(now.saturating_sub(KEEP));

@@ -3,6 +3,7 @@
 //! Tables do not commit together. The version of a document in `chunks` is the truth; the ledger is
 //! told before what is being loaded and after what is searched, and [`fsck`] settles what a crash left in between.
 
+mod answers;
 mod filter;
 pub(crate) mod fsck;
 mod maintenance;
@@ -25,6 +26,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 
+pub(crate) use self::answers::{AnswerRow, FoundAnswer};
 pub(crate) use self::filter::of_question as question_filter;
 pub use self::maintenance::MaintenanceReport;
 use self::objects::BlobStore;
@@ -54,11 +56,13 @@ pub struct MaintenanceSettings {
     pub most_parts: usize,
     /// A table of more fragments is compacted.
     pub most_fragments: usize,
+    /// Of more answers that may be given again, the oldest are forgotten.
+    pub most_answers: usize,
 }
 
 impl Default for MaintenanceSettings {
     fn default() -> Self {
-        Self { index_above: 20_000, most_parts: 8, most_fragments: 64 }
+        Self { index_above: 20_000, most_parts: 8, most_fragments: 64, most_answers: 100_000 }
     }
 }
 
@@ -70,6 +74,7 @@ pub struct Store {
     dimensions: usize,
     chunks: Table,
     documents: Table,
+    answers: Table,
     upkeep: MaintenanceSettings,
     holds: BlobPins,
     /// Whether the model of the store was compared with the one that is used.
@@ -111,6 +116,7 @@ impl Store {
             dimensions,
             chunks: Table::new(&place, "chunks", rows::chunk_schema(dimensions)),
             documents: Table::new(&place, "documents", rows::document_schema()),
+            answers: Table::new(&place, "cache", answers::schema(dimensions)),
             upkeep: MaintenanceSettings::default(),
             holds: BlobPins::default(),
             checked: OnceCell::new(),
@@ -201,7 +207,8 @@ impl Store {
         let rows = spawn_blocking(move || rows::chunk_rows(&of, &chunks, vectors, dimensions)).await;
         let rows =
             rows.map_err(|error| Error::Damaged(format!("the chunks cannot be written: {error}")))??;
-        self.chunks.replace("document", &document.id.0, Some(rows)).await
+        self.chunks.replace("document", &document.id.0, Some(rows)).await?;
+        self.forget_answers_from(&document.id).await
     }
 
     /// Writes what is known of a document.
@@ -282,7 +289,7 @@ impl Store {
         if self.chunks.latest().await?.is_some() {
             self.chunks.replace("document", &id.0, None).await?;
         }
-        Ok(())
+        self.forget_answers_from(id).await
     }
 
     async fn ledger<P: DeserializeOwned>(&self, filter: Option<String>) -> Result<Vec<Document<P>>, Error> {

@@ -1,14 +1,17 @@
 //! Between Lance's columns and the nouns of this crate.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::types::Float32Type;
 use arrow_array::{
-    Array, ArrayRef, FixedSizeListArray, Float32Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
+    Array, ArrayRef, FixedSizeListArray, Float32Array, ListArray, RecordBatch, StringArray, UInt32Array,
+    UInt64Array,
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use ibid_core::evidence::{BoundingBox, DocumentId, Passage};
+use ibid_core::{Label, Scope};
 use lance::dataset::Dataset;
 use sha2::{Digest, Sha256};
 
@@ -212,6 +215,20 @@ pub(crate) fn texts<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a String
 pub(crate) fn column<'a, T: 'static>(batch: &'a RecordBatch, name: &str) -> Result<&'a T, Error> {
     let found = batch.column_by_name(name).and_then(|column| column.as_any().downcast_ref());
     found.ok_or_else(|| Error::Damaged(format!("there is no column {name}")))
+}
+
+/// Whether a scope may see each of some rows.
+pub(super) fn seen_by(batch: &RecordBatch, scope: &Scope) -> Result<Vec<bool>, Error> {
+    let (tenants, corpora) = (texts(batch, "tenant")?, texts(batch, "corpus")?);
+    let labels: &ListArray = column(batch, "labels")?;
+    let is_seen = |row: usize| {
+        let held = labels.value(row);
+        let held = held.as_any().downcast_ref::<StringArray>()?;
+        let held = held.iter().flatten().filter(|label| *label != EVERYBODY);
+        let held: BTreeSet<Label> = held.map(str::parse).collect::<Result<_, _>>().ok()?;
+        Some(scope.sees(&tenants.value(row).parse().ok()?, &corpora.value(row).parse().ok()?, &held))
+    };
+    Ok((0..batch.num_rows()).map(|row| is_seen(row).unwrap_or(false)).collect())
 }
 
 /// A chunk as it comes out of the store.

@@ -175,6 +175,30 @@ impl Table {
         Ok(())
     }
 
+    /// Deletes the rows that a filter lets through, in one commit. Returns how many there were.
+    pub(crate) async fn delete(&self, predicate: &str) -> Result<u64, Error> {
+        let Some(mut dataset) = self.latest().await? else { return Ok(0) };
+        for attempt in 0.. {
+            if dataset.count_rows(Some(predicate.to_owned())).await? == 0 {
+                break;
+            }
+            match DeleteBuilder::new(dataset.clone(), predicate).execute().await {
+                Ok(deleted) => {
+                    self.saw(deleted.new_dataset).await;
+                    return Ok(deleted.num_deleted_rows);
+                }
+                Err(error) if is_conflict(&error) && attempt < MOST_ATTEMPTS => {
+                    wait(attempt).await;
+                    let mut latest = dataset.as_ref().clone();
+                    latest.checkout_latest().await?;
+                    dataset = Arc::new(latest);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(0)
+    }
+
     /// Puts rows in the place of all rows that have `value` in `column`, in one commit: whoever reads sees
     /// either all of the old or all of the new ones. No rows means that the old ones are deleted.
     pub(crate) async fn replace(

@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 #![recursion_limit = "256"]
 
+mod cache;
 mod loading;
 mod remote;
 mod replacing;

@@ -4,12 +4,13 @@ use std::time::SystemTime;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use ibid_engine::Feedback;
+use ibid_engine::{Feedback, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{find, ids};
 use crate::http::{Caller, Json, Problem};
+use crate::messages::answer_of;
 use crate::state::ServerState;
 use crate::threads::stamp;
 
@@ -34,14 +35,25 @@ pub(super) async fn give(
     Json(asked): Json<Give>,
 ) -> Result<(StatusCode, axum::Json<FeedbackView>), Problem> {
     let (thread, run) = ids(path)?;
-    find(&app, &caller, thread, run).await?;
+    let found = find(&app, &caller, thread, run).await?;
     if !(-1..=1).contains(&asked.score) {
         return Err(Problem::invalid("`score` is 1 for good, -1 for bad, or 0 for neither"));
     }
     let comment: String = asked.comment.chars().take(LONGEST).collect();
     let given = Feedback { score: asked.score, comment, created: SystemTime::now() };
     app.engine().add_feedback(&caller.scope, run, given.clone()).await?;
+    if given.score < 0 {
+        forget(&app, &caller, &found).await?;
+    }
     Ok((StatusCode::CREATED, axum::Json(to_wire(&given))))
+}
+
+/// An answer that somebody finds wrong is not given again.
+async fn forget(app: &ServerState, caller: &Caller, run: &Run) -> Result<(), Problem> {
+    let answer = answer_of(app.engine(), &caller.scope, run).await?;
+    let cached = answer.and_then(|answer| answer.message.metadata?.cached);
+    let first = cached.and_then(|cached| cached.run_id.parse().ok()).unwrap_or(run.id);
+    Ok(app.forget_answer(&caller.scope, first).await?)
 }
 
 pub(super) async fn given(

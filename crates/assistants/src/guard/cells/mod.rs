@@ -26,6 +26,7 @@ use clauses::{Claim, ClaimedValue, claims_of, clauses};
 use prose::Prose;
 use subject::{Named, Subjects};
 pub(super) use units::is_share;
+pub(crate) use units::unit_name;
 
 /// A row of a source.
 struct Row<'a> {

@@ -95,6 +95,11 @@ const UNITS: &[(&str, &str, &[&str])] = &[
 /// How far beside a value its unit stands, in words.
 const BESIDE: usize = 2;
 
+/// What a unit is called, whichever of its names or signs this is.
+pub(crate) fn unit_name(word: &str) -> Option<&'static str> {
+    unit(word).map(|unit| unit.name)
+}
+
 fn unit(word: &str) -> Option<Unit> {
     let word = word.to_lowercase();
     let found = UNITS.iter().find(|(_, _, words)| words.contains(&word.as_str()))?;

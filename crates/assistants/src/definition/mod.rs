@@ -1,5 +1,8 @@
 //! `assistant.toml`: what can be set of an assistant.
 
+mod cache;
+mod corrective;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -7,6 +10,9 @@ use ibid_core::Corpus;
 use ibid_core::evidence::Question;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use cache::Cache;
+pub use corrective::Corrective;
 
 use crate::format::TEXT;
 use crate::guard::Policy;
@@ -42,6 +48,8 @@ pub struct Definition {
     pub routing: Routing,
     /// How the graph `corrective` checks and searches again.
     pub corrective: Corrective,
+    /// Whether verified answers are given again.
+    pub cache: Cache,
     /// How far a turn may go.
     pub limits: Limits,
     /// The tools that the graph `agentic` may use.
@@ -236,27 +244,6 @@ impl Default for Routing {
     }
 }
 
-/// How answers are checked, and how often the documents are searched again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Corrective {
-    /// How many rounds of searching and answering; after that the best answer is given with what is wrong with it.
-    pub rounds: u32,
-    /// Whether it searches the web where the documents hold nothing that is relevant, if a search is set up and the corpora allow
-    /// it.
-    pub web_search: bool,
-    /// How many passages a model grades in one call.
-    pub passages_per_call: usize,
-    /// How many such calls are made at once.
-    pub parallel_calls: usize,
-}
-
-impl Default for Corrective {
-    fn default() -> Self {
-        Self { rounds: 3, web_search: false, passages_per_call: 1, parallel_calls: 4 }
-    }
-}
-
 /// How far a turn may go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -387,6 +374,7 @@ impl Default for Definition {
             retrieval: Retrieval::default(),
             routing: Routing::default(),
             corrective: Corrective::default(),
+            cache: Cache::default(),
             limits: Limits::default(),
             tools: Vec::new(),
             first_round: FirstRound::default(),

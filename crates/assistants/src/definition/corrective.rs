@@ -1,0 +1,25 @@
+//! How answers are checked, and how often the documents are searched again.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How answers are checked, and how often the documents are searched again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Corrective {
+    /// How many rounds of searching and answering; after that the best answer is given with what is wrong with it.
+    pub rounds: u32,
+    /// Whether it searches the web where the documents hold nothing that is relevant, if a search is set up and the corpora allow
+    /// it.
+    pub web_search: bool,
+    /// How many passages a model grades in one call.
+    pub passages_per_call: usize,
+    /// How many such calls are made at once.
+    pub parallel_calls: usize,
+}
+
+impl Default for Corrective {
+    fn default() -> Self {
+        Self { rounds: 3, web_search: false, passages_per_call: 1, parallel_calls: 4 }
+    }
+}
