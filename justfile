@@ -109,10 +109,16 @@ eval-knowledge: fetch-test-models
 eval-shown: fetch-test-models
     cargo test --workspace --all-features --test it -- --ignored --nocapture --test-threads 1 answers::how_often
 
+# How well each tier of the grounding check tells what a text supports, on SummEdits: five minutes for the tiers without a chat
+# model (IBID_EVERY=1 for all summaries), an hour with it (IBID_MODEL_EVERY=0 leaves it out)
+eval-grounding: fetch-test-models
+    cargo test --workspace --all-features --test it -- --ignored --nocapture grounding::
+
 # The graph corrective against the usual one with a real small model, on questions that documents answer and on some that they do
 # not: right, wrong, refused, calls and seconds; an hour, IBID_EVERY=5 for every fifth
 bench-research: fetch-test-models
     for assistant in policy-desk research; do IBID_SETS=prose-en,prose-unanswerable IBID_ASSISTANT=${assistant#policy-desk} cargo test --workspace --all-features --test it -- --ignored --nocapture answers::how_many; done
+    cargo test --workspace --all-features --test it -- --ignored --nocapture research::
 
 # How many questions a real small model answers right, and what is flagged: hours; IBID_EVERY=8 for every eighth, IBID_SETS=trade,
 # IBID_RESULTS=answers.jsonl to keep what is answered and go on with it later

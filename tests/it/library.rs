@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use ibid_core::Tenant;
 use ibid_core::model::Embedder;
-use ibid_knowledge::{ChunkSize, Ingestion, LoadRequest, LoadSettings, Search, Store};
+use ibid_knowledge::{CachedAnswers, ChunkSize, Ingestion, LoadRequest, LoadSettings, Search, Store};
 use ibid_models::{LocalEmbedder, Runtime};
 use ibid_reading::Reader;
 use ibid_testkit::RealModels;
@@ -41,6 +41,13 @@ pub(crate) async fn search() -> Search {
     let folder = tokio::task::spawn_blocking(|| LIBRARY.get_or_init(loaded).path());
     let (folder, embedder) = (folder.await.unwrap(), embedder());
     Search::new(open(folder, embedder.as_ref()).await, embedder)
+}
+
+/// The answers that may be given again, beside those documents.
+pub(crate) async fn cached_answers() -> CachedAnswers {
+    let folder = tokio::task::spawn_blocking(|| LIBRARY.get_or_init(loaded).path());
+    let (folder, embedder) = (folder.await.unwrap(), embedder());
+    CachedAnswers::new(open(folder, embedder.as_ref()).await, embedder)
 }
 
 pub(crate) async fn open(folder: &Path, embedder: &dyn Embedder) -> Arc<Store> {

@@ -6,11 +6,13 @@
 mod answers;
 mod cache;
 mod examples;
+mod grounding;
 mod injection;
 mod knowledge;
 mod laptop;
 mod library;
 mod mcp;
+mod research;
 mod resuming;
 mod retrieval;
 mod routing;

@@ -10,7 +10,7 @@ use ibid_engine::{Engine, RunStatus};
 use ibid_testkit::{Reply, Script, ScriptedServer, Seen};
 use serde_json::json;
 
-use crate::library::search;
+use crate::library::{cached_answers, search};
 use crate::stage::{Stage, played, scope};
 
 /// What the model says to each kind of request, by a text that only that request holds.
@@ -32,7 +32,9 @@ fn script(seen: &Seen) -> Reply {
     } else if shown.contains("whether the sources say it") {
         Reply::text(&json!({ "sentences": [{ "number": 1, "supported": true }] }).to_string())
     } else if shown.contains("whether the answer answers") {
-        Reply::text(&json!({ "answers": false, "missing": "the rate of other lamps" }).to_string())
+        // The first turn ends with its first answer, which is kept; the second goes round again.
+        let answers = !shown.contains("LED lamps");
+        Reply::text(&json!({ "answers": answers, "missing": "the rate of other lamps" }).to_string())
     } else if shown.contains("other searches that may find") {
         let round = shown.matches("other lamps").count();
         Reply::text(&json!({ "searches": [format!("other lamps, heading 85{round}")] }).to_string())
@@ -62,6 +64,11 @@ async fn killed_at(
     }))
     .await;
     let mut stage = Stage::of(assistant, index, server.url());
+    if mode == "research" {
+        // An answer is looked up and kept as well, but none of an earlier turn is found.
+        stage.assistant.definition.description = ThreadId::new().to_string();
+        stage.caching(Arc::new(cached_answers().await));
+    }
     // One passage is one call, so that a step that was under way is one call.
     stage.assistant.definition.retrieval.top =
         if mode == "research" { 1 } else { stage.assistant.definition.retrieval.top };

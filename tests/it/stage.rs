@@ -9,7 +9,7 @@ use ibid_assistants::tools::{ToolContext, ToolEntry, ToolSettings};
 use ibid_assistants::{Assistant, Ports, SHIPPED, WebAccess, assistant_graph, named_columns};
 use ibid_core::cache::AnswerCache;
 use ibid_core::evidence::Index;
-use ibid_core::model::ChatModel;
+use ibid_core::model::{ChatModel, Grounding};
 use ibid_core::tool::Tool;
 use ibid_core::{Message, RunEvent, RunId, Scope, Tenant, ThreadId, TurnEvent, TurnOptions};
 use ibid_engine::{Engine, GraphEntry, Graphs, LocalEngine, LocalSettings, Turn, turn_events};
@@ -26,6 +26,7 @@ pub(crate) struct Stage {
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) web: WebAccess,
     pub(crate) cache: Option<Arc<dyn AnswerCache>>,
+    pub(crate) grounding: Option<Arc<dyn Grounding>>,
     /// Where the models are.
     pub(crate) url: String,
     /// How many tokens they hold.
@@ -69,6 +70,7 @@ impl Stage {
             tools,
             web: WebAccess::Off,
             cache: None,
+            grounding: None,
             url,
             context: 16_384,
             is_near: false,
@@ -101,8 +103,8 @@ impl Stage {
     pub(crate) async fn engine(&self, file: &Path) -> LocalEngine {
         let (answer, small) = (self.chat("strong"), self.chat("small"));
         let (tools, web) = (self.tools.clone(), self.web.clone());
-        let (index, cache) = (self.index.clone(), self.cache.clone());
-        let ports = Ports { answer, small, index, tools, web, cache };
+        let (index, cache, grounding) = (self.index.clone(), self.cache.clone(), self.grounding.clone());
+        let ports = Ports { answer, small, index, tools, web, cache, grounding };
         let assistant = self.assistant.clone();
         let (name, history) = (assistant.name.clone(), assistant.definition.limits.history_messages);
         let graph = assistant_graph(assistant, ports).unwrap();

@@ -12,7 +12,7 @@ use ibid_assistants::{
 };
 use ibid_core::cache::AnswerCache;
 use ibid_core::evidence::Index;
-use ibid_core::model::ChatModel;
+use ibid_core::model::{ChatModel, Grounding};
 use ibid_core::tool::Tool;
 use ibid_engine::GraphEntry;
 use ibid_graph::Topology;
@@ -105,6 +105,8 @@ pub(crate) struct AssistantParts {
     pub(crate) index: Arc<dyn Index>,
     /// The answers that may be given again.
     pub(crate) cache: Arc<dyn AnswerCache>,
+    /// The model that checks sentences against sources.
+    pub(crate) grounding: Option<Arc<dyn Grounding>>,
     /// The tools that were registered.
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     /// The only assistant whose servers are started, if not all are.
@@ -265,8 +267,9 @@ async fn ports(parts: &AssistantParts, definition: &Definition) -> Result<Ports,
         Ok(Some(search)) => WebAccess::On { search: Arc::new(search), rules: settings.web.rules() },
         Err(missing) => WebAccess::Missing(missing),
     };
+    let grounding = parts.grounding.clone();
     let cache = definition.cache.enabled.then(|| parts.cache.clone());
-    Ok(Ports { answer, small, index, tools, web, cache })
+    Ok(Ports { answer, small, index, tools, web, cache, grounding })
 }
 
 /// The definition of a graph that a program brings.

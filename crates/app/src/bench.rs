@@ -113,7 +113,8 @@ pub async fn bench_question(chat: &Arc<Chat>, asked: &BenchQuestion) -> Result<B
     assistant.definition.limits.answer_tokens = Some(ANSWER);
     let index = Arc::new(Texts::of(asked));
     let (answer, small): (Arc<dyn ChatModel>, Arc<dyn ChatModel>) = (chat.clone(), chat.clone());
-    let ports = Ports { answer, small, index, tools: Vec::new(), web: WebAccess::Off, cache: None };
+    let ports =
+        Ports { answer, small, index, tools: Vec::new(), web: WebAccess::Off, cache: None, grounding: None };
     let graph = assistant_graph(assistant, ports).map_err(Error::other)?;
     let input = TurnInput {
         thread: ThreadId::new(),
@@ -188,6 +189,7 @@ impl Texts {
                 places: Vec::new(),
                 tables: Vec::new(),
                 score: 1.0 / (rank as f32 + 1.0),
+                relevance: None,
             })
         });
         Self(passages.collect())

@@ -118,11 +118,13 @@ impl AppBuilder {
             rehearsal::graph_entry()?,
             own_definition("Rehearsal", rehearsal::DESCRIPTION),
         );
+        let grounding = models.grounding()?;
         let parts = knowledge.as_ref().filter(|_| turns).map(|knowledge| AssistantParts {
             settings: settings.clone(),
             models: models.clone(),
             index: knowledge.search.clone(),
             cache: knowledge.answers.clone(),
+            grounding: grounding.clone(),
             tools,
             only,
         });
@@ -160,6 +162,7 @@ impl AppBuilder {
                     }
                 }),
                 reranker: knowledge.as_ref().and_then(|knowledge| knowledge.reranker.clone()),
+                grounding,
             }
             .checks(),
             None => Vec::new(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use ibid_core::evidence::DocumentId;
-use ibid_core::model::{Caller, Embedder, Purpose, Reranker};
+use ibid_core::model::{Caller, Embedder, Grounding, Purpose, Reranker};
 use ibid_core::{Scope, Tenant};
 use ibid_engine::{Engine, EngineFile, ThreadFilter};
 use ibid_knowledge::Store;
@@ -22,6 +22,8 @@ use crate::store::{NO_PDFIUM, find_pdfium, recognition_languages};
 
 const PULL: &str = "`ibid models pull` brings a model that runs here, and what it needs";
 const NOT_RERANKED: &str = "nothing is reranked, which is fine";
+const MEND_GROUNDING: &str =
+    "mend `grounding` in ibid.toml, or take it out: the small model checks sentences, too";
 const MEND_RERANKER: &str = "mend `rerank` in ibid.toml, or take it out: reranking is optional";
 
 /// A part of the server that can be checked.
@@ -168,6 +170,7 @@ pub(crate) struct Checked<'a> {
     /// What there is besides, where documents are served.
     pub(crate) documents: Option<CheckedDocuments<'a>>,
     pub(crate) reranker: Option<Arc<dyn Reranker>>,
+    pub(crate) grounding: Option<Arc<dyn Grounding>>,
 }
 
 /// What is checked of the documents.
@@ -206,6 +209,12 @@ impl Checked<'_> {
             checks.push(HealthCheck::new("reranking", false, move || {
                 let reranker = reranker.clone();
                 async move { reranking_check(reranker.as_deref()).await }
+            }));
+        }
+        if let Some(grounding) = self.grounding {
+            checks.push(HealthCheck::new("grounding", false, move || {
+                let grounding = grounding.clone();
+                async move { grounding_check(grounding.as_ref()).await }
             }));
         }
         type Look = fn(&Settings) -> CheckResult;
@@ -373,5 +382,14 @@ pub async fn reranking_check(reranker: Option<&dyn Reranker>) -> CheckResult {
     match reranker.rerank(&Caller::chat(Tenant::local()), "What is the duty rate?", &texts).await {
         Ok(_) => CheckResult::fine(format!("{} runs", reranker.name())),
         Err(error) => CheckResult::wrong(crate::Error::other(error).chain(), MEND_RERANKER),
+    }
+}
+
+/// Whether the model works that checks sentences against sources.
+pub async fn grounding_check(grounding: &dyn Grounding) -> CheckResult {
+    let pairs = [("The rate is 2 %.", "It has a rate.")];
+    match grounding.support(&Caller::chat(Tenant::local()), &pairs).await {
+        Ok(_) => CheckResult::fine(format!("{} runs", grounding.name())),
+        Err(error) => CheckResult::wrong(crate::Error::other(error).chain(), MEND_GROUNDING),
     }
 }

@@ -27,7 +27,9 @@ pub use builder::AppBuilder;
 pub use documents::{DocumentFields, DocumentService, IfLoading, LoadContent, LoadHandle, StartedLoad};
 pub use error::{DoingExt, Error};
 pub use health::{CheckResult, HealthCheck, ModelInfo, ServerInfo, data_folder_check, engine_file_check};
-pub use health::{embedding_check, pdf_check, provider_check, recognition_check, reranking_check};
+pub use health::{
+    embedding_check, grounding_check, pdf_check, provider_check, recognition_check, reranking_check,
+};
 pub use models::{ModelCatalog, NO_EMBEDDING, pulled_models};
 pub use nearest::hint;
 pub use offline::{OfflineLoads, OfflineThreads};

@@ -6,20 +6,22 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ibid_core::model::{Caller, Day, Embedder, Reranker, Spending, SpendingError};
+use ibid_core::model::{Caller, Day, Embedder, Grounding, Reranker, Spending, SpendingError};
 use ibid_core::{Secret, Tenant};
 use ibid_models::pull;
 use ibid_models::{
-    Budget, CachedEmbedder, Card, Chat, ChatSettings, EmbeddingSettings, LocalEmbedder, LocalReranker,
-    MemorySpending, ModelKind, Provider, ProviderSettings, RemoteChat, RemoteEmbedder, RemoteReranker,
-    Runtime, Tokenizer, WindowSource,
+    Budget, CachedEmbedder, Card, Chat, ChatSettings, EmbeddingSettings, LocalEmbedder, LocalGrounding,
+    LocalReranker, MemorySpending, ModelKind, Provider, ProviderSettings, RemoteChat, RemoteEmbedder,
+    RemoteGrounding, RemoteReranker, Runtime, Tokenizer, WindowSource,
 };
 use tokio::sync::OnceCell;
 use url::{Host, Url};
 
 use crate::error::{DoingExt, Error};
 use crate::nearest::hint;
-use crate::settings::{KNOWN_PROVIDERS, LOCAL_PROVIDERS, ModelSettings, ProviderAccount, Settings};
+use crate::settings::{
+    GroundingSettings, KNOWN_PROVIDERS, LOCAL_PROVIDERS, ModelSettings, ProviderAccount, Settings,
+};
 
 /// What helps where there is no embedding model.
 pub const NO_EMBEDDING: &str = "there is no embedding model: `ibid models pull` brings one that runs here (135 MB); \
@@ -57,8 +59,8 @@ impl ModelCatalog {
         let tokens_per_day = config.budget.tokens_per_day;
         let budget = tokens_per_day.map(|tokens| Budget::new(tokens, spending.clone()));
         let used = config.models.values().map(|model| model.provider.as_str());
-        let named =
-            [&config.embedding.provider, &config.rerank.provider].into_iter().flatten().map(String::as_str);
+        let named = [&config.embedding.provider, &config.rerank.provider, &config.grounding.provider];
+        let named = named.into_iter().flatten().map(String::as_str);
         let mut providers = BTreeMap::new();
         for name in config.providers.keys().map(String::as_str).chain(used).chain(named) {
             if !name.is_empty() && !providers.contains_key(name) {
@@ -242,6 +244,20 @@ impl ModelCatalog {
             return Err(Error::Settings("`rerank.provider` is set, but `rerank.model` is not".to_owned()));
         };
         Ok(Some(Arc::new(RemoteReranker::new(self.provider(provider)?, model, config.form))))
+    }
+
+    /// The model that checks sentences against sources, if one is configured.
+    ///
+    /// # Errors
+    /// Fails when its settings cannot be used, or when it does not run.
+    pub fn grounding(&self) -> Result<Option<Arc<dyn Grounding>>, Error> {
+        let GroundingSettings { path, provider, supports } = &self.settings.grounding;
+        if let Some(path) = path {
+            let grounding = LocalGrounding::load(&self.runtime()?, path, self.settings.onnx.threads);
+            return Ok(Some(Arc::new(grounding.map_err(Error::other)?)));
+        }
+        let Some(provider) = provider else { return Ok(None) };
+        Ok(Some(Arc::new(RemoteGrounding::new(self.provider(provider)?, supports))))
     }
 
     /// ONNX Runtime, from where the configuration says or where it is usually found.

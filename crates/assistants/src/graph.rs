@@ -236,7 +236,7 @@ fn with_checks(graph: GraphBuilder<TurnState>, node_context: &Arc<NodeContext>) 
             |turn: &TurnState| if turn.searches.is_empty() { "conclude" } else { "retrieve" },
             ["retrieve", "conclude"],
         )
-        .at_most("search_again", rounds.saturating_sub(1), "conclude")
+        .at_most("search_again", rounds.saturating_sub(1).max(1), "conclude")
 }
 
 /// A node with what it works with.

@@ -11,8 +11,8 @@ use ibid_core::cache::AnswerCache;
 use ibid_core::event::{ModelUsage, TurnEvent};
 use ibid_core::evidence::{DocumentId, DocumentName, Evidence, EvidenceError, Index, Passage, Question};
 use ibid_core::model::{
-    AnswerSchema, CallProgress, Caller, ChatModel, ChatPart, ChatRequest, ChatStream, Finish, ModelError,
-    ProgressListener, Prompt,
+    AnswerSchema, CallProgress, Caller, ChatModel, ChatPart, ChatRequest, ChatStream, Finish, Grounding,
+    ModelError, ProgressListener, Prompt,
 };
 use ibid_core::tool::Tool;
 use ibid_core::web::{WebRules, WebSearch};
@@ -46,6 +46,8 @@ pub struct Ports {
     pub web: WebAccess,
     /// The answers that may be given again, if the assistant gives any.
     pub cache: Option<Arc<dyn AnswerCache>>,
+    /// The model that says whether a source supports a sentence, if there is one besides the small one.
+    pub grounding: Option<Arc<dyn Grounding>>,
 }
 
 /// The way to a search of the web.
@@ -76,6 +78,7 @@ impl Ports {
             tools: Vec::new(),
             web: WebAccess::Off,
             cache: None,
+            grounding: None,
         }
     }
 }

@@ -62,6 +62,9 @@ pub struct Passage {
     pub tables: Vec<TableRows>,
     /// How well it fits the question; greater is better. Only scores of one answer compare.
     pub score: f32,
+    /// How relevant a reranker finds it, from 0 to 1, if one was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relevance: Option<f32>,
 }
 
 impl Passage {

@@ -159,6 +159,7 @@ impl Search {
             let scores = reranker.rerank(&caller, first, &texts).await?;
             for (hit, score) in hits.iter_mut().zip(scores) {
                 hit.passage.score = score;
+                hit.passage.relevance = Some(score);
             }
             hits = sorted(hits);
         }
@@ -409,6 +410,7 @@ fn joined(chunks: Vec<Passage>) -> Option<Passage> {
         }
         passage.chunks.1 = next.chunks.1;
         passage.score = passage.score.max(next.score);
+        passage.relevance = [passage.relevance, next.relevance].into_iter().flatten().reduce(f32::max);
     }
     Some(passage)
 }
@@ -458,6 +460,7 @@ mod tests {
             places: Vec::new(),
             tables: Vec::new(),
             score: if number == 3 { 0.7 } else { 0.0 },
+            relevance: None,
         }
     }
 

@@ -19,6 +19,7 @@
 mod chat;
 mod embed;
 mod governor;
+mod grounding;
 mod local;
 mod provider;
 pub mod pull;
@@ -29,6 +30,7 @@ pub use chat::{
 };
 pub use embed::{CachedEmbedder, EmbeddingSettings, LocalEmbedder, RemoteEmbedder};
 pub use governor::{Budget, Governor, GovernorSettings, MemorySpending, Stats, WaitedStats};
+pub use grounding::{LocalGrounding, RemoteGrounding};
 pub use local::{Card, ModelKind, Pooling, Runtime};
 pub use provider::{InvalidProvider, Provider, ProviderSettings, TimeLimits};
 pub use rerank::{LocalReranker, RemoteReranker, RerankForm};

@@ -3325,6 +3325,11 @@ export interface components {
              * @description How well it fits the question; greater is better. Only scores of one answer compare.
              */
             score: number;
+            /**
+             * Format: float
+             * @description How relevant a reranker finds it, from 0 to 1, if one was asked.
+             */
+            relevance?: number | null;
         };
         /** @description A part of a page, in points from its upper left corner, and the part of a text that stands there. */
         BoundingBox: {

@@ -135,6 +135,7 @@ impl Turns {
             tools: Vec::new(),
             web: WebAccess::Off,
             cache: Some(cached.cache.clone()),
+            grounding: None,
         };
         let graph = assistant_graph(assistant, ports)?;
         let graphs: Graphs = [("research".to_owned(), GraphEntry::turn(graph))].into_iter().collect();

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 pub use documents::{IngestSettings, NamedDocuments, StoreSettings};
 pub use duration::Span;
 pub use models::{
-    BudgetSettings, EmbeddingModelSettings, KNOWN_PROVIDERS, KnownProvider, LOCAL_PROVIDERS, ModelSettings,
-    OnnxSettings, ProviderAccount, PullSettings, RerankSettings,
+    BudgetSettings, EmbeddingModelSettings, GroundingSettings, KNOWN_PROVIDERS, KnownProvider,
+    LOCAL_PROVIDERS, ModelSettings, OnnxSettings, ProviderAccount, PullSettings, RerankSettings,
 };
 pub use serve::{KeySettings, OidcSettings, ServeSettings};
 
@@ -37,6 +37,8 @@ pub struct Settings {
     pub embedding: EmbeddingModelSettings,
     /// The rerank model.
     pub rerank: RerankSettings,
+    /// The model that checks sentences against sources.
+    pub grounding: GroundingSettings,
     /// What models that run here need.
     pub onnx: OnnxSettings,
     /// Where models are fetched from.
@@ -81,6 +83,7 @@ impl Default for Settings {
             models: BTreeMap::new(),
             embedding: EmbeddingModelSettings::default(),
             rerank: RerankSettings::default(),
+            grounding: GroundingSettings::default(),
             onnx: OnnxSettings::default(),
             pull: PullSettings::default(),
             budget: BudgetSettings::default(),

@@ -185,6 +185,25 @@ pub struct RerankSettings {
     pub form: RerankForm,
 }
 
+/// The model that says whether a source supports a sentence, for the checks of corrective graphs. Without any of this, the small model
+/// says it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct GroundingSettings {
+    /// The folder of a model that runs here: a classifier of entailment.
+    pub path: Option<PathBuf>,
+    /// Whose model it is, if it does not run here: a server of classifiers, as Text Embeddings Inference is one.
+    pub provider: Option<String>,
+    /// The label of the class for "supported" there.
+    pub supports: String,
+}
+
+impl Default for GroundingSettings {
+    fn default() -> Self {
+        Self { path: None, provider: None, supports: "entailment".to_owned() }
+    }
+}
+
 /// What models that run here need.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

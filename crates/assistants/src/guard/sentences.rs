@@ -66,7 +66,12 @@ pub(crate) fn sentences(answer: &str) -> impl Iterator<Item = Range<usize>> {
             sentence.split_whitespace().filter(|word| word.chars().any(char::is_alphanumeric)).count();
         !sentence.ends_with([':', '?']) && words >= FEWEST_WORDS && !sentence.starts_with('#')
     };
-    pieces(answer).filter(states).collect::<Vec<_>>().into_iter()
+    let mut found: Vec<Range<usize>> = pieces(answer).filter(states).collect();
+    // A word or a value may be all of an answer.
+    if found.is_empty() && said(answer).chars().any(char::is_alphanumeric) {
+        found.push(0..answer.trim_end().len());
+    }
+    found.into_iter()
 }
 
 /// A sentence without the numbers of its sources.
@@ -138,6 +143,12 @@ mod tests {
             open("This is what the rules say:\n\nDestroying them costs a fine [1]."),
             ["Destroying them costs a fine."]
         );
+    }
+
+    #[test]
+    fn a_value_may_be_all_of_an_answer() {
+        assert_eq!(of("1000 [1]", &[]).open, ["1000"]);
+        assert_eq!(sentences("[1] [2]").count(), 0);
     }
 
     #[test]

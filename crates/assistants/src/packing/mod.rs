@@ -359,6 +359,7 @@ pub(crate) fn sample(language: &str, text: &str) -> Vec<Source> {
         places: Vec::new(),
         tables: Vec::new(),
         score: 1.0,
+        relevance: None,
     };
     vec![Source { number: 1, origin: Origin::Passage(Box::new(passage)) }]
 }

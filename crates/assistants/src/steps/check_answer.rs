@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::node_context::{NodeContext, emit};
+use crate::packing::words;
 use crate::source::{beginning, harmless};
 use crate::turn::{TurnCost, TurnState, TurnUpdate};
 
@@ -48,6 +49,9 @@ pub(crate) async fn check_answer(
         let small = node_context.ports.small.as_ref();
         match node_context.ask_for::<Verdict>(&context, small, request).await? {
             (Some(Verdict { answers: true, .. }), spent) => (Answered::Yes, String::new(), spent),
+            (Some(Verdict { missing, .. }), spent) if repeats(&missing, &said) => {
+                (Answered::NotSure, String::new(), spent)
+            }
             (Some(Verdict { missing, .. }), spent) => {
                 (Answered::No, beginning(missing.trim(), LONGEST).into_owned(), spent)
             }
@@ -57,4 +61,22 @@ pub(crate) async fn check_answer(
     let round = turn.research.judged(answer, answered, missing);
     emit(&context, &TurnEvent::Research(round.clone()));
     Ok(TurnUpdate::Judged { round, spent })
+}
+
+/// Whether what a model calls missing stands in the answer: small models repeat it there.
+fn repeats(missing: &str, answer: &str) -> bool {
+    let (missing, answer) = (words(missing), words(answer));
+    !missing.is_empty() && missing.iter().all(|word| answer.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::repeats;
+
+    #[test]
+    fn what_stands_in_the_answer_is_not_missing() {
+        let answer = "The outbreak was the Italian Plague of 1629 [1].";
+        assert!(repeats("The outbreak was the Italian Plague of 1629", answer));
+        assert!(!repeats("the rate for China", answer) && !repeats("", answer));
+    }
 }

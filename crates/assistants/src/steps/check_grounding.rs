@@ -1,14 +1,17 @@
-//! Checks a draft sentence by sentence: what the guard has found first, then words that a source has, then a model.
+//! Checks a draft sentence by sentence: what the guard has found first, then words that a source has, then a grounding model if
+//! there is one, then the small model.
 
 use std::sync::Arc;
 
-use ibid_core::model::Prompt;
+use ibid_core::answer::WarningKind;
+use ibid_core::model::{Caller, Prompt};
 use ibid_graph::{Context, NodeError, Terminal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::guard::Sentences;
+use crate::definition::Knowledge;
+use crate::guard::{Sentences, pieces, sentences};
 use crate::node_context::NodeContext;
 use crate::research::GroundingReport;
 use crate::source::Source;
@@ -52,9 +55,18 @@ pub(crate) async fn check_grounding(
     }
     context.status("checking each sentence against the sources");
     let checked = &answer.checked;
-    let Sentences { unsupported, open } =
+    let Sentences { mut unsupported, mut open } =
         Sentences::of(&checked.answer, &checked.warnings, &turn.sources, turn.request.spoken.language);
+    let cites_nothing = checked.warnings.iter().any(|warning| warning.kind == WarningKind::NothingCited);
+    if cites_nothing && node_context.definition.knowledge == Knowledge::Documents {
+        // The model has named no source, and none was found that says it.
+        unsupported.append(&mut open);
+    }
     let mut report = GroundingReport { unsupported, not_sure: Vec::new() };
+    if sentences(&checked.answer).next().is_none() {
+        // Nothing but numbers of sources.
+        report.unsupported.push(checked.answer.clone());
+    }
     if open.is_empty() {
         return Ok(TurnUpdate::GroundingChecked { report, spent: TurnCost::default() });
     }
@@ -65,6 +77,10 @@ pub(crate) async fn check_grounding(
         .cloned()
         .collect();
     let sources = if cited.is_empty() { &turn.sources } else { &cited };
+    let open = classify(&node_context, &turn, sources, open, &mut report).await;
+    if open.is_empty() {
+        return Ok(TurnUpdate::GroundingChecked { report, spent: TurnCost::default() });
+    }
     let (found, spent) = ask(&node_context, &turn, &context, sources, &open).await?;
     for (number, sentence) in (1..).zip(open) {
         match found.iter().find(|one| one.number == number) {
@@ -74,6 +90,61 @@ pub(crate) async fn check_grounding(
         }
     }
     Ok(TurnUpdate::GroundingChecked { report, spent })
+}
+
+/// A grounding model reads a source in pieces of at most so many bytes.
+const PIECE: usize = 1500;
+
+/// Has a grounding model judge the sentences, if there is one. Returns those that it is not sure of.
+async fn classify(
+    node_context: &NodeContext,
+    turn: &TurnState,
+    sources: &[Source],
+    sentences: Vec<String>,
+    report: &mut GroundingReport,
+) -> Vec<String> {
+    let Some(grounding) = &node_context.ports.grounding else { return sentences };
+    let pieces: Vec<String> = sources.iter().flat_map(|source| in_pieces(source.text())).collect();
+    let pairs: Vec<(&str, &str)> = sentences
+        .iter()
+        .flat_map(|sentence| pieces.iter().map(move |piece| (piece.as_str(), sentence.as_str())))
+        .collect();
+    let caller = Caller::chat(turn.request.scope.tenant().clone());
+    let scores = match grounding.support(&caller, &pairs).await {
+        Ok(scores) => scores,
+        Err(error) => {
+            tracing::warn!(%error, "the small model checks the sentences");
+            return sentences;
+        }
+    };
+    let sure = node_context.definition.corrective.sure;
+    let mut open = Vec::new();
+    for (sentence, scores) in sentences.into_iter().zip(scores.chunks(pieces.len().max(1))) {
+        // One piece that supports it is enough.
+        let best = scores.iter().copied().fold(0.0, f32::max);
+        if best <= 1.0 - sure {
+            report.unsupported.push(sentence);
+        } else if best < sure {
+            open.push(sentence);
+        }
+    }
+    open
+}
+
+/// A text in pieces of whole rows and sentences.
+fn in_pieces(text: &str) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for span in pieces(text) {
+        let piece = text[span].trim();
+        match all.last_mut().filter(|last| last.len() + piece.len() < PIECE) {
+            Some(last) => {
+                last.push(' ');
+                last.push_str(piece);
+            }
+            None => all.push(piece.to_owned()),
+        }
+    }
+    all
 }
 
 async fn ask(

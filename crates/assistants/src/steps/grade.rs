@@ -11,8 +11,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::definition::Corrective;
 use crate::node_context::{NodeContext, emit};
-use crate::source::{Source, beginning, harmless};
+use crate::source::{Origin, Source, beginning, harmless};
 use crate::steps::generate::Shown;
 use crate::turn::{TurnCost, TurnState, TurnUpdate};
 
@@ -45,11 +46,15 @@ pub(crate) async fn grade(
     turn: Arc<TurnState>,
     context: Context,
 ) -> Result<TurnUpdate, NodeError> {
-    let new = turn.research.ungraded(&turn.sources);
+    let (clear, new) = by_reranker(&node_context, turn.research.ungraded(&turn.sources));
     let round = turn.research.rounds.last().cloned().unwrap_or_default();
     if new.is_empty() {
-        context.status("nothing new was found");
-        return Ok(TurnUpdate::Graded { grades: Vec::new(), spent: TurnCost::default() });
+        if clear.is_empty() {
+            context.status("nothing new was found");
+        } else {
+            emit(&context, &TurnEvent::Research(ResearchRound { grades: clear.clone(), ..round }));
+        }
+        return Ok(TurnUpdate::Graded { grades: clear, spent: TurnCost::default() });
     }
     context.status(match new.len() {
         1 => "reading the passage that was found".to_owned(),
@@ -62,9 +67,38 @@ pub(crate) async fn grade(
     });
     let graded: Vec<(Vec<Grade>, TurnCost)> = asked.buffered(parallel).try_collect().await?;
     let spent = graded.iter().fold(TurnCost::default(), |spent, (_, more)| spent.and(*more));
-    let grades: Vec<Grade> = graded.into_iter().flat_map(|(grades, _)| grades).collect();
+    let mut grades = clear;
+    grades.extend(graded.into_iter().flat_map(|(grades, _)| grades));
+    grades.sort_by_key(|grade| grade.source);
     emit(&context, &TurnEvent::Research(ResearchRound { grades: grades.clone(), ..round }));
     Ok(TurnUpdate::Graded { grades, spent })
+}
+
+/// The grades of what a reranker is sure of, and what is left to a model.
+fn by_reranker<'a>(node_context: &NodeContext, new: Vec<&'a Source>) -> (Vec<Grade>, Vec<&'a Source>) {
+    let Corrective { clearly_relevant, clearly_irrelevant, .. } = node_context.definition.corrective;
+    let (mut clear, mut open) = (Vec::new(), Vec::new());
+    for source in new {
+        let relevance = match &source.origin {
+            Origin::Passage(passage) => passage.relevance,
+            Origin::Tool { .. } | Origin::Web(_) => None,
+        };
+        match relevance {
+            Some(relevance) if relevance >= clearly_relevant => {
+                clear.push(grade_of(source, Relevance::Relevant));
+            }
+            Some(relevance) if relevance <= clearly_irrelevant => {
+                clear.push(grade_of(source, Relevance::Irrelevant));
+            }
+            _ => open.push(source),
+        }
+    }
+    (clear, open)
+}
+
+fn grade_of(source: &Source, relevance: Relevance) -> Grade {
+    let info = source.info();
+    Grade { source: source.number, title: info.title.unwrap_or(info.document_id), page: info.page, relevance }
 }
 
 /// Passages that are graded in one call.
@@ -118,14 +152,5 @@ async fn grade_together(
         None if none_is && !is_shown(source) => Relevance::Irrelevant,
         None => Relevance::NotSure,
     };
-    let grades = sources.iter().map(|source| {
-        let info = source.info();
-        Grade {
-            source: source.number,
-            title: info.title.unwrap_or(info.document_id),
-            page: info.page,
-            relevance: relevance(source),
-        }
-    });
-    Ok((grades.collect(), spent))
+    Ok((sources.iter().map(|source| grade_of(source, relevance(source))).collect(), spent))
 }

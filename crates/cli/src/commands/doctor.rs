@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ibid_app::{
     CheckResult, ModelCatalog, NO_EMBEDDING, Settings, data_folder_check, embedding_check, engine_file_check,
-    pdf_check, provider_check, recognition_check, reranking_check,
+    grounding_check, pdf_check, provider_check, recognition_check, reranking_check,
 };
 
 use super::{caller, runtime};
@@ -85,6 +85,13 @@ async fn models(config: &Settings, findings: &mut Vec<(String, CheckResult)>) {
     }
     find("embedding", embedding(&models).await);
     find("reranking", reranking(&models).await);
+    match models.grounding() {
+        Ok(None) => {}
+        Ok(Some(grounding)) => find("grounding", grounding_check(grounding.as_ref()).await),
+        Err(error) => {
+            find("grounding", wrong(&error.into(), "mend `grounding` in ibid.toml, or take it out"));
+        }
+    }
 }
 
 async fn embedding(models: &ModelCatalog) -> CheckResult {

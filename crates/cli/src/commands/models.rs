@@ -141,7 +141,7 @@ fn list(config: &Settings) -> anyhow::Result<ExitCode> {
             ModelKind::Embedding => {
                 writeln!(out, "  {}: embedding, {} dimensions", card.name, card.dimensions)?;
             }
-            ModelKind::Rerank => writeln!(out, "  {}: rerank", card.name)?,
+            kind => writeln!(out, "  {}: {}", card.name, kind.name())?,
         }
     }
     if here.is_empty() {
@@ -151,7 +151,7 @@ fn list(config: &Settings) -> anyhow::Result<ExitCode> {
     writeln!(out, "\nThis machine: {machine}\n  {}", machine.advice())?;
     writeln!(out, "\nRecommended (`ibid models pull NAME`)")?;
     for model in &RECOMMENDED {
-        let kind = if model.kind == ModelKind::Embedding { "embedding" } else { "rerank" };
+        let kind = model.kind.name();
         let default = if model.by_default { "; without a name, this one" } else { "" };
         let Recommended { name, megabytes, good_for, licence, .. } = model;
         writeln!(out, "  {name}: {kind}, {megabytes} MB, {licence}: {good_for}{default}")?;

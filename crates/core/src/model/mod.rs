@@ -1,9 +1,10 @@
-//! The ports to models: chat, embedding, reranking. Whoever holds one knows neither provider nor protocol.
+//! The ports to models: chat, embedding, reranking, grounding. Whoever holds one knows neither provider nor protocol.
 
 mod caller;
 mod chat;
 mod embed;
 mod error;
+mod grounding;
 mod part;
 mod progress;
 mod prompt;
@@ -15,6 +16,7 @@ pub use caller::{Caller, Class};
 pub use chat::{AnswerSchema, ChatModel, ChatRequest, ChatStream, ToolChoice, ToolSpec, ask, ask_for};
 pub use embed::{Embedder, Purpose, Similarity, Vectors};
 pub use error::ModelError;
+pub use grounding::Grounding;
 pub use part::{ChatPart, ChatReply, Finish, Usage};
 pub use progress::{CallProgress, ProgressListener, ReadingProgress};
 pub use prompt::{Prompt, ToolCall};

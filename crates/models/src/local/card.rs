@@ -6,6 +6,8 @@ use ibid_core::model::{ModelError, Similarity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::network::Input;
+
 /// The name of the file.
 pub(crate) const FILE: &str = "model.toml";
 
@@ -36,9 +38,12 @@ pub struct Card {
     #[serde(default)]
     pub passage_prefix: String,
     /// How question and passage are put into one text, for rerank models that do not take pairs; with
-    /// `{question}` and `{passage}` in it.
+    /// `{question}` and `{passage}` in it. For grounding models, the question is the statement.
     #[serde(default)]
     pub pair: Option<String>,
+    /// Which class of a grounding model means that the text supports the statement, from 0; the last if not set.
+    #[serde(default)]
+    pub supports: Option<usize>,
     /// The scale of its cosines; for embedding models.
     #[serde(default)]
     pub similarity: Similarity,
@@ -52,6 +57,19 @@ pub enum ModelKind {
     Embedding,
     /// Scores passages.
     Rerank,
+    /// Says whether a text supports a statement.
+    Grounding,
+}
+
+impl ModelKind {
+    /// In a word, as cards have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Embedding => "embedding",
+            Self::Rerank => "rerank",
+            Self::Grounding => "grounding",
+        }
+    }
 }
 
 /// How the vectors of the tokens become the vector of the text.
@@ -76,6 +94,17 @@ fn max_tokens() -> usize {
 }
 
 impl Card {
+    /// A question, or a statement, and a passage as the network takes them.
+    pub(crate) fn input(&self, question: &str, passage: &str) -> Input {
+        match &self.pair {
+            // The passage goes in last, so that nothing in it is taken for a place to fill.
+            Some(form) => Input::Text(filled(form, question, passage)),
+            // A classifier of entailment reads the premise first.
+            None if self.kind == ModelKind::Grounding => Input::Pair(passage.to_owned(), question.to_owned()),
+            None => Input::Pair(question.to_owned(), passage.to_owned()),
+        }
+    }
+
     /// Reads the card in a model's folder.
     ///
     /// # Errors
@@ -89,6 +118,10 @@ impl Card {
     }
 }
 
+fn filled(form: &str, question: &str, passage: &str) -> String {
+    form.split("{passage}").map(|part| part.replace("{question}", question)).collect::<Vec<_>>().join(passage)
+}
+
 /// A model that cannot be run, and what helps.
 pub(crate) fn unusable(folder: &Path, reason: String) -> ModelError {
     let model = folder
@@ -96,4 +129,18 @@ pub(crate) fn unusable(folder: &Path, reason: String) -> ModelError {
         .map_or_else(|| folder.display().to_string(), |name| name.to_string_lossy().into_owned());
     let help = "`ibid models pull` brings a recommended set, `ibid doctor` checks what is there".to_owned();
     ModelError::Local { model, reason, help }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn question_and_passage_are_put_together_whatever_stands_in_them() {
+        let form = "Query: {question}\nSentence: {passage}";
+        assert_eq!(
+            filled(form, "a {passage}?", "{question} b"),
+            "Query: a {passage}?\nSentence: {question} b"
+        );
+    }
 }

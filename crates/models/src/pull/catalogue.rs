@@ -38,10 +38,7 @@ impl Recommended {
 
     /// What its folder says of it.
     pub(super) fn card(&self) -> String {
-        let kind = match self.kind {
-            ModelKind::Embedding => "embedding",
-            ModelKind::Rerank => "rerank",
-        };
+        let kind = self.kind.name();
         format!(
             "# {} at {}\n# Licence: {}\nname = \"{}\"\nkind = \"{kind}\"\n{}",
             self.repository, self.revision, self.licence, self.name, self.card

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use ibid_core::model::{Caller, ModelError, Reranker};
 
 use crate::governor::Stats;
-use crate::local::{Input, ModelKind, Network, Output, Runtime, unusable};
+use crate::local::{ModelKind, Network, Output, Runtime, unusable};
 
 /// A rerank model that runs in this process.
 pub struct LocalReranker {
@@ -44,12 +44,7 @@ impl Reranker for LocalReranker {
         question: &str,
         passages: &[&str],
     ) -> Result<Vec<f32>, ModelError> {
-        let pair = |passage: &&str| match &self.network.card.pair {
-            // The passage goes in last, so that nothing in it is taken for a place to fill.
-            Some(form) => Input::Text(filled(form, question, passage)),
-            None => Input::Pair(question.to_owned(), (*passage).to_owned()),
-        };
-        let inputs = passages.iter().map(pair).collect();
+        let inputs = passages.iter().map(|passage| self.network.card.input(question, passage)).collect();
         let scored = self.network.run(caller, inputs, |output| scores(&output)).await?;
         let mut all = vec![0.0; passages.len()];
         for (places, batch) in scored {
@@ -59,10 +54,6 @@ impl Reranker for LocalReranker {
         }
         Ok(all)
     }
-}
-
-fn filled(form: &str, question: &str, passage: &str) -> String {
-    form.split("{passage}").map(|part| part.replace("{question}", question)).collect::<Vec<_>>().join(passage)
 }
 
 /// From what the network gives for each pair to a number from 0 to 1.
@@ -82,15 +73,6 @@ fn scores(output: &Output<'_>) -> Result<Vec<f32>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn question_and_passage_are_put_together_whatever_stands_in_them() {
-        let form = "Query: {question}\nSentence: {passage}";
-        assert_eq!(
-            filled(form, "a {passage}?", "{question} b"),
-            "Query: a {passage}?\nSentence: {question} b"
-        );
-    }
 
     #[test]
     fn scores_come_from_one_number_or_from_two() {

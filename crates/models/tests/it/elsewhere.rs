@@ -1,7 +1,10 @@
-//! Embeddings and reranking over HTTP: what is sent, and what is made of what comes back.
+//! Embeddings, reranking and grounding over HTTP: what is sent, and what is made of what comes back.
 
-use ibid_core::model::{Embedder, ModelError, Purpose, Reranker};
-use ibid_models::{EmbeddingSettings, Provider, RemoteEmbedder, RemoteReranker, RerankForm};
+use ibid_core::model::{Embedder, Grounding, ModelError, Purpose, Reranker};
+use ibid_models::{
+    EmbeddingSettings, Provider, ProviderSettings, RemoteEmbedder, RemoteGrounding, RemoteReranker,
+    RerankForm,
+};
 use ibid_testkit::{Reply, Script, ScriptedServer};
 use serde_json::{Value, json};
 
@@ -92,4 +95,22 @@ async fn passages_are_scored_in_both_forms() {
         let error = reranker(&server, form).await.rerank(&caller(), "q", &["a", "b", "c"]).await.unwrap_err();
         assert!(matches!(error, ModelError::Nonsense { .. }), "{error}");
     }
+}
+
+#[tokio::test]
+async fn a_text_and_a_statement_go_to_a_classifier_in_pairs() {
+    let row = |score: f64| json!([{ "label": "neutral", "score": 1.0 - score }, { "label": "Entailment", "score": score }]);
+    let server = ScriptedServer::start(Script::new().always(Reply::json(json!([row(0.9), row(0.2)])))).await;
+    let provider = Provider::new(ProviderSettings::new("classifier", &server.url()), None).unwrap();
+    let grounding = RemoteGrounding::new(provider.clone(), "entailment");
+    let pairs = [("the text", "one"), ("the text", "two")];
+    let scores = grounding.support(&caller(), &pairs).await.unwrap();
+    assert_eq!(scores, [0.9, 0.2]);
+    let seen = &server.seen()[0];
+    assert_eq!(seen.path, "/v1/predict");
+    assert_eq!(seen.body["inputs"], json!([["the text", "one"], ["the text", "two"]]));
+    let error = RemoteGrounding::new(provider, "supported").support(&caller(), &pairs).await.unwrap_err();
+    assert!(error.to_string().contains("no class `supported`"), "{error}");
+    let error = grounding.support(&caller(), &pairs[..1]).await.unwrap_err();
+    assert!(matches!(error, ModelError::Nonsense { .. }), "{error}");
 }
