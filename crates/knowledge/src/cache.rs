@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
+use futures_util::future::try_join;
 use ibid_core::cache::{AnswerCache, CacheError, CacheHit, CacheKey, CacheQuestion, CachedAnswer};
 use ibid_core::model::{Caller, Embedder, Purpose};
 use ibid_core::{RunId, Scope};
@@ -49,11 +50,12 @@ impl CachedAnswers {
         vector: &[f32],
     ) -> Result<Option<CacheHit>, Error> {
         let Some(dataset) = self.store.pinned().await? else { return Ok(None) };
-        if !Store::holds(&dataset, scope, &answer.evidence).await? {
+        // Where nothing was loaded or deleted since, nothing behind it has changed.
+        let is_current = answer.generation == dataset.version_id();
+        if !is_current && !Store::holds(&dataset, scope, &answer.evidence).await? {
             return Ok(None);
         }
         let similarity = own.iter().zip(vector).map(|(one, other)| one * other).sum();
-        let is_current = answer.generation == dataset.version_id();
         Ok(Some(CacheHit { answer, similarity, is_current }))
     }
 
@@ -64,9 +66,12 @@ impl CachedAnswers {
         question: &CacheQuestion,
     ) -> Result<Option<CacheHit>, Error> {
         let id = id(&self.place(scope, key)?, question);
-        let Some(found) = self.store.answer(&id).await? else { return Ok(None) };
-        let vector = self.vector(scope, question).await?;
-        self.hit(scope, found, &vector).await
+        // A search needs the vector, too, so that it is not in vain where nothing is found.
+        let (found, vector) = try_join(self.store.answer(&id), self.vector(scope, question)).await?;
+        match found {
+            Some(found) => self.hit(scope, found, &vector).await,
+            None => Ok(None),
+        }
     }
 
     async fn similar(

@@ -72,7 +72,7 @@ mod tests {
     fn the_class_that_supports_is_one_of_several() {
         let three = Output { shape: &[1, 3], values: &[0.0, 100.0, 0.0], lengths: &[1] };
         assert_eq!(support(&three, Some(1)).unwrap(), [1.0]);
-        assert_eq!(support(&three, None).unwrap(), [0.0], "the last one, unless the card says otherwise");
+        assert!(support(&three, None).unwrap()[0] < 0.001, "the last one, unless the card says otherwise");
         assert!(support(&three, Some(3)).is_err());
         let one = Output { shape: &[2, 1], values: &[0.0, 100.0], lengths: &[1, 1] };
         assert_eq!(support(&one, None).unwrap(), [0.5, 1.0]);
