@@ -188,8 +188,15 @@ async fn an_answer_that_is_wrong_is_not_given_again() {
 async fn without_a_model_the_answer_to_a_like_question_is_offered() {
     for graph in [GraphKind::Corrective, GraphKind::Conversational, GraphKind::Adaptive] {
         let scene = Scene::of(graph).await;
-        assert!(!scene.is_cached(QUESTION).await);
+        let thread = ThreadId::new();
+        assert!(scene.ask_in(thread, QUESTION, &[]).await.error.is_none());
         scene.is_down.store(true, Ordering::Relaxed);
+        // What follows up cannot be understood without a model, but the same words can.
+        let came = scene.ask_in(thread, QUESTION, &[]).await;
+        let message = came.message.unwrap_or_else(|| panic!("{graph:?}: {:?}", came.error));
+        assert!(message.metadata.unwrap().cached.unwrap().similar);
+        let came = scene.ask_in(thread, "And how long must invoices be kept there?", &[]).await;
+        assert!(came.message.is_none() && came.error.is_some());
         let came = scene.ask_in(ThreadId::new(), "How long must all invoices be kept?", &[]).await;
         let message = came.message.unwrap_or_else(|| panic!("{graph:?}: {:?}", came.error));
         let from = message.metadata.unwrap().cached.unwrap();
