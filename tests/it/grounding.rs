@@ -71,7 +71,7 @@ fn model(seen: &Seen, answer: &str, judge: impl Fn(&Value) -> String) -> Reply {
     } else if shown.contains("whether the answer answers") {
         Reply::text(&json!({ "answers": true, "missing": "" }).to_string())
     } else {
-        Reply::text(&format!("{answer} [1]"))
+        Reply::text(answer)
     }
 }
 
@@ -82,9 +82,20 @@ async fn checked(
     grounding: Option<Arc<dyn Grounding>>,
     judge: impl Fn(&Value) -> String + Send + Sync + 'static,
 ) -> Played {
+    checked_in(Text::of(text), answer, grounding, judge).await
+}
+
+/// The same. Where a reranker has scored the text, no model is asked for a grade.
+async fn checked_in(
+    text: Text,
+    answer: &str,
+    grounding: Option<Arc<dyn Grounding>>,
+    judge: impl Fn(&Value) -> String + Send + Sync + 'static,
+) -> Played {
     let said = answer.to_owned();
     let models = ScriptedServer::start(Script::new().by(move |seen| model(seen, &said, &judge))).await;
-    let mut stage = Stage::of("research", Arc::new(Text::of(text)), models.url());
+    let is_scored = text.0.relevance.is_some();
+    let mut stage = Stage::of("research", Arc::new(text), models.url());
     let definition: &mut Definition = &mut stage.assistant.definition;
     definition.corpora = Vec::new();
     definition.corrective.rounds = 1;
@@ -94,6 +105,8 @@ async fn checked(
     let run = stage.submit(&engine, ThreadId::new(), "What does the text say?", &[]).await;
     let came = played(&engine, run).await;
     engine.close().await;
+    let is_grade = |seen: &Seen| seen.body["messages"].to_string().contains("whether it helps to answer");
+    assert_eq!(models.seen().iter().any(is_grade), !is_scored);
     came
 }
 
@@ -119,7 +132,7 @@ async fn the_small_model_is_asked_about_what_a_grounding_model_is_not_sure_of() 
     .await;
     let provider = Provider::new(ProviderSettings::new("classifier", &classifier.url()), None).unwrap();
     let grounding: Arc<dyn Grounding> = Arc::new(RemoteGrounding::new(provider, "entailment"));
-    let answer = "The old gate of the house is red now. The new gate of the house is green now. The small door of the house is blue now.";
+    let answer = "The old gate of the house is red now. The new gate of the house is green now. The small door of the house is blue now [1].";
     let judge = |body: &Value| {
         let shown = body["messages"].to_string();
         assert!(shown.contains("1. The small door") && !shown.contains("2. "), "{shown}");
@@ -134,6 +147,29 @@ async fn the_small_model_is_asked_about_what_a_grounding_model_is_not_sure_of() 
     );
     let seen = classifier.seen();
     assert_eq!((seen.len(), seen[0].path.as_str()), (1, "/v1/predict"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cites_nothing_and_no_source_says_is_not_known() {
+    let judge = |_: &Value| panic!("no model is asked about it");
+    let text = "The gates were painted in spring.";
+    let came = checked(text, "Nobody may enter without written permission.", None, judge).await;
+    let message = came.message.unwrap();
+    assert!(message.text.starts_with("I don't know"), "{}", message.text);
+    assert!(message.metadata.unwrap().unanswered);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reranker_decides_what_is_clear_without_a_model() {
+    for (relevance, graded, answered) in [(0.99, "relevant", true), (0.001, "irrelevant", false)] {
+        let mut text = Text::of("The gates of the house were painted in spring.");
+        text.0.relevance = Some(relevance);
+        let judge = |_: &Value| json!({ "sentences": [{ "number": 1, "supported": true }] }).to_string();
+        let came = checked_in(text, "The gates of the house were painted in spring [1].", None, judge).await;
+        let metadata = came.message.unwrap().metadata.unwrap();
+        assert_eq!(json!(metadata.research[0].grades[0].relevance), graded);
+        assert_eq!(!metadata.unanswered, answered);
+    }
 }
 
 /// A summary, the text that it is of, and whether it is true.
@@ -225,7 +261,8 @@ async fn how_well_each_tier_tells_what_a_text_supports() {
         for one in all.iter().step_by(every) {
             let judge = move |body: &Value| server.map_or_else(String::new, |server| relayed(server, body));
             let began = Instant::now();
-            let came = checked(&one.text, &one.summary, grounding.clone(), judge).await;
+            let answer = format!("{} [1]", one.summary);
+            let came = checked(&one.text, &answer, grounding.clone(), judge).await;
             let step = came.events.iter().filter_map(|event| match &event.event {
                 TurnEvent::StepFinished { milliseconds } => Some((event.step, *milliseconds)),
                 _ => None,

@@ -15,6 +15,7 @@ use ibid_graph::{
 };
 
 use crate::answer;
+use crate::cache;
 use crate::definition::GraphKind;
 use crate::folder::Assistant;
 use crate::node_context::{NodeContext, Ports};
@@ -35,7 +36,8 @@ pub fn assistant_graph(
     ports: Ports,
 ) -> Result<Arc<dyn CompiledGraph<TurnInput, Vec<Message>>>, BuildError> {
     let Assistant { name, definition, prompts, formats } = assistant;
-    let node_context = Arc::new(NodeContext { name, definition, prompts, formats, ports });
+    let version = cache::version(&definition, &prompts, &ports);
+    let node_context = Arc::new(NodeContext { name, version, definition, prompts, formats, ports });
     let graph = build(&node_context)?;
     Ok(graph
         .compile(move |input: TurnInput| TurnState::begin(&node_context.definition, input), answer::messages))

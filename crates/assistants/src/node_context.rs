@@ -87,6 +87,8 @@ impl Ports {
 pub(crate) struct NodeContext {
     /// Its name.
     pub(crate) name: String,
+    /// What tells its versions apart, for the cache of answers.
+    pub(crate) version: String,
     /// Its definition.
     pub(crate) definition: Definition,
     /// Its prompts.

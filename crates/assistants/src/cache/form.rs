@@ -5,11 +5,10 @@
 //! their order, but for words that carry nothing, the singular and the plural, other spellings, and the notation of values.
 
 use ibid_core::value::values;
-use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use crate::guard::unit_name;
-use crate::language::{Language, Spoken};
+use crate::language::{Language, Spoken, folded};
 
 /// The form of a question: two questions of one form ask for the same.
 pub fn question_form(question: &str, spoken: Spoken) -> String {
@@ -65,8 +64,7 @@ fn words(text: &str, shouts: bool, language: Option<Language>, tokens: &mut Vec<
 
 /// Adds a word: without case, accents and contraction.
 fn add(word: &str, shouts: bool, language: Option<Language>, tokens: &mut Vec<String>) {
-    let plain: String =
-        word.nfkd().filter(|letter| !is_combining_mark(*letter)).flat_map(char::to_lowercase).collect();
+    let plain = folded(word);
     let plain = plain.trim_matches('\'');
     let Some(language) = language else { return tokens.push(plain.to_owned()) };
     // US is not us, and WHO is not who.

@@ -8,8 +8,16 @@ use serde::Serialize;
 pub(crate) use form::is_near;
 pub use form::question_form;
 
-use crate::node_context::NodeContext;
+use crate::definition::Definition;
+use crate::node_context::{NodeContext, Ports};
+use crate::prompts::Prompts;
 use crate::turn::TurnState;
+
+/// What tells the versions of an assistant apart: what it is told, and who answers.
+pub(crate) fn version(definition: &Definition, prompts: &Prompts, ports: &Ports) -> String {
+    let definition = serde_json::to_string(definition).unwrap_or_default();
+    format!("{definition}\n{}\n{}", ports.answer.name(), prompts.sources())
+}
 
 /// The part of a turn that belongs to the cache.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -43,12 +51,10 @@ impl TurnState {
 impl NodeContext {
     /// What has to be the same for an answer to be given again.
     pub(crate) fn cache_key(&self, turn: &TurnState) -> CacheKey {
-        let definition = serde_json::to_string(&self.definition).unwrap_or_default();
-        let model = self.ports.answer.name();
         let spoken = turn.request.spoken;
         CacheKey {
             assistant: self.name.clone(),
-            version: format!("{definition}\n{model}\n{}", self.prompts.sources()),
+            version: self.version.clone(),
             format: format!("{}/{:?}", turn.request.format, turn.request.graph),
             language: if spoken.is_known { spoken.language.code().to_owned() } else { String::new() },
         }

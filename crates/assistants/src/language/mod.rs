@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use ibid_core::{Message, Role};
 use serde::{Serialize, Serializer};
 use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
 
 use catalogue::Catalogue;
 pub(crate) use catalogue::{CATALOGUES, Texts, filled};
@@ -184,6 +185,11 @@ static COMMON: LazyLock<HashMap<&str, Vec<usize>>> = LazyLock::new(|| {
     }
     words
 });
+
+/// A text without case and accents.
+pub(crate) fn folded(text: &str) -> String {
+    text.nfkd().filter(|letter| !is_combining_mark(*letter)).flat_map(char::to_lowercase).collect()
+}
 
 /// The words of a text without case, accents and punctuation, with one space between them.
 pub(crate) fn plain(text: &str) -> String {

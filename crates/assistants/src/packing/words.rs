@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::is_combining_mark;
+use crate::language::folded;
 
 /// Words are compared by so many letters, so that their endings do not matter.
 const STEM: usize = 6;
@@ -110,8 +109,7 @@ fn is_code(word: &str) -> bool {
 
 /// The words of a text without accents and endings; codes and numbers whole.
 pub(crate) fn words(text: &str) -> BTreeSet<String> {
-    let plain: String =
-        text.nfkd().filter(|letter| !is_combining_mark(*letter)).flat_map(char::to_lowercase).collect();
+    let plain = folded(text);
     let words = plain.split(|letter: char| !letter.is_alphanumeric() && letter != '.');
     let words = words
         .map(|word| word.trim_matches('.'))

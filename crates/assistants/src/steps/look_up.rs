@@ -60,9 +60,6 @@ async fn finds_the_same(
     answer: &CachedAnswer,
 ) -> Result<bool, CacheError> {
     let known: BTreeSet<_> = answer.evidence.iter().map(|piece| (&piece.document, &piece.version)).collect();
-    if known.is_empty() {
-        return Ok(true);
-    }
     let question = node_context.definition.retrieval.question(vec![turn.question.clone()]);
     let found = node_context.ports.index.retrieve(&turn.scope(), &question).await;
     let found = found.map_err(|error: EvidenceError| CacheError(error.to_string()))?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
-use arrow_array::{ArrayRef, FixedSizeListArray, Float32Array, RecordBatch, StringArray, UInt64Array};
+use arrow_array::{ArrayRef, Float32Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use futures_util::TryStreamExt;
 use ibid_core::Scope;
@@ -17,7 +17,7 @@ use lance::dataset::optimize::{CompactionOptions, compact_files};
 use lance::index::DatasetIndexExt;
 use lance_index::IndexType;
 use lance_index::optimize::OptimizeOptions;
-use lance_index::scalar::{BuiltinIndexType, ScalarIndexParams};
+use lance_index::scalar::BuiltinIndexType;
 use lance_linalg::distance::DistanceType;
 
 use super::{Store, filter, maintenance, rows};
@@ -48,19 +48,16 @@ const INDEXES: [(&str, IndexType, BuiltinIndexType); 4] = [
 pub(super) fn schema(dimensions: usize) -> SchemaRef {
     let text = |name: &str| Field::new(name, DataType::Utf8, false);
     let number = |name: &str| Field::new(name, DataType::UInt64, false);
-    let list = DataType::List(Arc::new(Field::new("item", DataType::Utf8, true)));
-    let item = Arc::new(Field::new("item", DataType::Float32, true));
-    let vector = DataType::FixedSizeList(item, i32::try_from(dimensions).unwrap_or(i32::MAX));
     Arc::new(Schema::new(vec![
         text("id"),
         text("place"),
         text("tenant"),
         text("run"),
-        Field::new("documents", list, false),
+        rows::texts_field("documents"),
         number("created"),
         number("expires"),
         text("record"),
-        Field::new("vector", vector, true),
+        rows::vector_field(dimensions),
     ]))
 }
 
@@ -80,10 +77,6 @@ fn to_batch(row: AnswerRow<'_>, dimensions: usize) -> Result<RecordBatch, Error>
     names.into_iter().for_each(|name| documents.values().append_value(&name.0));
     documents.append(true);
     let record = serde_json::to_string(answer).map_err(|error| damaged(&error))?;
-    let size = i32::try_from(dimensions).unwrap_or(i32::MAX);
-    let item = Arc::new(Field::new("item", DataType::Float32, true));
-    let vector = FixedSizeListArray::try_new(item, size, Arc::new(Float32Array::from(vector)), None)
-        .map_err(|error| damaged(&error))?;
     let columns: Vec<ArrayRef> = vec![
         one(id),
         one(place),
@@ -93,7 +86,7 @@ fn to_batch(row: AnswerRow<'_>, dimensions: usize) -> Result<RecordBatch, Error>
         number(answer.created),
         number(answer.expires),
         one(&record),
-        Arc::new(vector),
+        rows::vector_column(vector, dimensions)?,
     ];
     RecordBatch::try_new(schema(dimensions), columns).map_err(|error| damaged(&error))
 }
@@ -119,7 +112,7 @@ impl Store {
         let (dataset, made) = self.answers.made().await?;
         if made {
             let mut dataset = dataset.as_ref().clone();
-            index(&mut dataset).await?;
+            maintenance::index_columns(&mut dataset, INDEXES).await?;
             self.answers.saw(Arc::new(dataset)).await;
         }
         self.answers.replace("id", &id, Some(batch)).await
@@ -215,7 +208,7 @@ impl Store {
         }
         let Some(dataset) = self.answers.newest().await? else { return Ok(()) };
         let mut dataset = dataset.as_ref().clone();
-        index(&mut dataset).await?;
+        maintenance::index_columns(&mut dataset, INDEXES).await?;
         if dataset.fragments().len() > self.upkeep.most_fragments {
             compact_files(&mut dataset, CompactionOptions::default(), None).await?;
         }
@@ -252,16 +245,4 @@ impl Store {
         }
         Ok((orphans, count))
     }
-}
-
-/// Makes the indexes that are not there yet.
-async fn index(dataset: &mut Dataset) -> Result<(), Error> {
-    let there: Vec<String> = dataset.load_indices().await?.iter().map(|index| index.name.clone()).collect();
-    for (column, kind, builtin) in INDEXES {
-        if !there.iter().any(|name| name == column) {
-            let params = ScalarIndexParams::for_builtin(builtin);
-            dataset.create_index(&[column], kind, Some(column.to_owned()), &params, true).await?;
-        }
-    }
-    Ok(())
 }

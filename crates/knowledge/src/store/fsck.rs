@@ -243,9 +243,8 @@ impl Store {
                 self.answers.replace("id", id, None).await?;
             }
         }
-        let what =
-            "answers that were kept rest on documents that have changed since; they are not given any more";
-        report.say(format!("{} {what}", orphans.len()), repair);
+        let what = "answers that are not given any more, because a document behind them has changed";
+        report.say(format!("{what}: {}", orphans.len()), repair);
         Ok(())
     }
 

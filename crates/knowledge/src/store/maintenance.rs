@@ -74,15 +74,7 @@ impl Store {
             ("labels", IndexType::LabelList, BuiltinIndexType::LabelList),
             (TABLE, IndexType::BTree, BuiltinIndexType::BTree),
         ];
-        let has_column: Vec<bool> =
-            scalar.iter().map(|(column, ..)| dataset.schema().field(column).is_some()).collect();
-        let missing = scalar.into_iter().zip(has_column).filter_map(|(index, has)| has.then_some(index));
-        for (column, kind, builtin) in missing.filter(|(column, ..)| !there.iter().any(|name| name == column))
-        {
-            let params = ScalarIndexParams::for_builtin(builtin);
-            dataset.create_index(&[column], kind, Some(column.to_owned()), &params, true).await?;
-        }
-        Ok(())
+        index_columns(dataset, scalar).await
     }
 
     /// Brings the indexes up to date, merges what is in too many pieces, and removes old versions.
@@ -156,19 +148,29 @@ impl Store {
         ledger.checkout_latest().await?;
         if ledger.fragments().len() > self.upkeep.most_fragments {
             compact_files(&mut ledger, CompactionOptions::default(), None).await?;
-            let there = ledger.load_indices().await?;
-            let params = ScalarIndexParams::for_builtin(BuiltinIndexType::BTree);
-            for column in ["document", "version", "pending"] {
-                if !there.iter().any(|index| index.name == column) {
-                    let name = Some(column.to_owned());
-                    ledger.create_index(&[column], IndexType::BTree, name, &params, true).await?;
-                }
-            }
+            let columns = ["document", "version", "pending"];
+            let tree = |column| (column, IndexType::BTree, BuiltinIndexType::BTree);
+            index_columns(&mut ledger, columns.map(tree)).await?;
             ledger.optimize_indices(&OptimizeOptions::default()).await?;
             self.documents.saw(Arc::new(ledger.clone())).await;
         }
         forget_versions(&ledger).await
     }
+}
+
+/// Makes the indexes of columns that are there and have none yet, each under the name of its column.
+pub(super) async fn index_columns(
+    dataset: &mut Dataset,
+    columns: impl IntoIterator<Item = (&'static str, IndexType, BuiltinIndexType)>,
+) -> Result<(), Error> {
+    let there: Vec<String> = dataset.load_indices().await?.iter().map(|index| index.name.clone()).collect();
+    for (column, kind, builtin) in columns {
+        if dataset.schema().field(column).is_some() && !there.iter().any(|name| name == column) {
+            let params = ScalarIndexParams::for_builtin(builtin);
+            dataset.create_index(&[column], kind, Some(column.to_owned()), &params, true).await?;
+        }
+    }
+    Ok(())
 }
 
 /// For how many rows the vector index was made; none means that there is none.

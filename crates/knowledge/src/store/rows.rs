@@ -59,15 +59,13 @@ pub(crate) fn missing_columns(dataset: &Dataset, dimensions: usize) -> Option<Sc
 pub(crate) fn chunk_schema(dimensions: usize) -> SchemaRef {
     let text = |name: &str| Field::new(name, DataType::Utf8, false);
     let number = |name: &str| Field::new(name, DataType::UInt32, false);
-    let item = Arc::new(Field::new("item", DataType::Float32, true));
-    let vector = DataType::FixedSizeList(item, i32::try_from(dimensions).unwrap_or(i32::MAX));
     Arc::new(Schema::new(vec![
         text("id"),
         text("document"),
         text("version"),
         text("tenant"),
         text("corpus"),
-        labels_field(),
+        texts_field("labels"),
         text("kind"),
         text("language"),
         text("title"),
@@ -79,7 +77,7 @@ pub(crate) fn chunk_schema(dimensions: usize) -> SchemaRef {
         text("places"),
         text("digest"),
         text("terms"),
-        Field::new("vector", vector, true),
+        vector_field(dimensions),
         Field::new(TABLE, DataType::UInt32, true),
         Field::new(TABLE_ROWS, DataType::Utf8, true),
     ]))
@@ -92,7 +90,7 @@ pub(crate) fn document_schema() -> SchemaRef {
         text("document"),
         text("tenant"),
         text("corpus"),
-        labels_field(),
+        texts_field("labels"),
         text("version"),
         text("pending"),
         Field::new("changed", DataType::UInt64, false),
@@ -100,8 +98,28 @@ pub(crate) fn document_schema() -> SchemaRef {
     ]))
 }
 
-fn labels_field() -> Field {
-    Field::new("labels", DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))), false)
+/// A column of lists of texts.
+pub(super) fn texts_field(name: &str) -> Field {
+    Field::new(name, DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))), false)
+}
+
+/// The column of vectors of a length.
+pub(super) fn vector_field(dimensions: usize) -> Field {
+    let (item, size) = vector_item(dimensions);
+    Field::new("vector", DataType::FixedSizeList(item, size), true)
+}
+
+fn vector_item(dimensions: usize) -> (Arc<Field>, i32) {
+    let item = Arc::new(Field::new("item", DataType::Float32, true));
+    (item, i32::try_from(dimensions).unwrap_or(i32::MAX))
+}
+
+/// Vectors, one after the other, as that column.
+pub(super) fn vector_column(vectors: Vec<f32>, dimensions: usize) -> Result<ArrayRef, Error> {
+    let (item, size) = vector_item(dimensions);
+    let vectors = FixedSizeListArray::try_new(item, size, Arc::new(Float32Array::from(vectors)), None)
+        .map_err(|error| Error::Damaged(format!("the vectors do not fit: {error}")))?;
+    Ok(Arc::new(vectors))
 }
 
 fn labels(document: &Document, rows: usize) -> ArrayRef {
@@ -149,10 +167,6 @@ pub(crate) fn chunk_rows(
         let places: Vec<_> = chunk.places.iter().map(|place| (place.sides, place.at)).collect();
         serde_json::to_string(&places).unwrap_or_default()
     };
-    let size = i32::try_from(dimensions).unwrap_or(i32::MAX);
-    let item = Arc::new(Field::new("item", DataType::Float32, true));
-    let vectors = FixedSizeListArray::try_new(item, size, Arc::new(Float32Array::from(vectors)), None)
-        .map_err(|error| Error::Damaged(format!("the vectors do not fit: {error}")))?;
     let columns: Vec<ArrayRef> = vec![
         Arc::new(StringArray::from_iter_values(ids)),
         same(&id),
@@ -171,7 +185,7 @@ pub(crate) fn chunk_rows(
         texts(&places),
         texts(&|chunk| digest(&chunk.whole())),
         texts(&|chunk| terms::of_passage(&chunk.whole(), &document.language, &chunk.codes)),
-        Arc::new(vectors),
+        vector_column(vectors, dimensions)?,
         Arc::new(UInt32Array::from_iter(chunks.iter().map(|chunk| Some(chunk.table.as_ref()?.table)))),
         Arc::new(StringArray::from_iter(
             chunks.iter().map(|chunk| serde_json::to_string(chunk.table.as_ref()?).ok()),

@@ -37,11 +37,8 @@ impl RemoteEmbedder {
         settings: EmbeddingSettings,
     ) -> Result<Self, ModelError> {
         let body = json!({ "model": model, "input": ["ibid"], "encoding_format": "float" });
-        let ask = Ask::reading(caller, body.to_string().len());
-        let tokens = ask.tokens;
-        let (answer, permit) = provider.governor().call(ask, || provider.post_for_json(PATH, &body)).await?;
-        permit.done(tokens, true);
-        let dimensions = answer["data"][0]["embedding"].as_array().map_or(0, Vec::len);
+        let length = |answer: &Value| Ok(answer["data"][0]["embedding"].as_array().map_or(0, Vec::len));
+        let dimensions = provider.ask_json(caller, PATH, &body, body.to_string().len(), length).await?;
         if dimensions == 0 {
             return Err(provider.nonsense("it gave no vector"));
         }

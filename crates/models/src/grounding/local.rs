@@ -35,14 +35,7 @@ impl Grounding for LocalGrounding {
     async fn support(&self, caller: &Caller, pairs: &[(&str, &str)]) -> Result<Vec<f32>, ModelError> {
         let inputs = pairs.iter().map(|(text, statement)| self.network.card.input(statement, text)).collect();
         let class = self.network.card.supports;
-        let scored = self.network.run(caller, inputs, move |output| support(&output, class)).await?;
-        let mut all = vec![0.0; pairs.len()];
-        for (places, batch) in scored {
-            for (place, score) in places.into_iter().zip(batch) {
-                all[place] = score;
-            }
-        }
-        Ok(all)
+        self.network.scores(caller, inputs, move |output| support(output, class)).await
     }
 }
 

@@ -6,7 +6,6 @@ use async_trait::async_trait;
 use ibid_core::model::{Caller, Grounding, ModelError};
 use serde_json::{Value, json};
 
-use crate::governor::{Ask, Failure};
 use crate::provider::Provider;
 
 const PATH: &str = "predict";
@@ -57,15 +56,8 @@ impl Grounding for RemoteGrounding {
             let inputs: Vec<[&str; 2]> = batch.iter().map(|(text, statement)| [*text, *statement]).collect();
             let body = json!({ "inputs": inputs, "truncate": true });
             let letters = batch.iter().map(|(text, statement)| text.len() + statement.len()).sum();
-            let ask = Ask::reading(caller, letters);
-            let tokens = ask.tokens;
-            let attempt = async || {
-                let answer = self.provider.post_for_json(PATH, &body).await?;
-                self.read(&answer, batch.len()).map_err(Failure::Final)
-            };
-            let (scores, permit) = self.provider.governor().call(ask, attempt).await?;
-            permit.done(tokens, true);
-            all.extend(scores);
+            let read = |answer: &Value| self.read(answer, batch.len());
+            all.extend(self.provider.ask_json(caller, PATH, &body, letters, read).await?);
         }
         Ok(all)
     }

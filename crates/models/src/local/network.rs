@@ -131,6 +131,22 @@ impl Network {
         Ok(done)
     }
 
+    /// Runs all inputs, of which each batch's output is one number for each, and gives these in the order of the inputs.
+    pub(crate) async fn scores(
+        &self,
+        caller: &Caller,
+        inputs: Vec<Input>,
+        score: impl Fn(&Output<'_>) -> Result<Vec<f32>, String> + Clone + Send + 'static,
+    ) -> Result<Vec<f32>, ModelError> {
+        let mut all = vec![0.0; inputs.len()];
+        for (places, batch) in self.run(caller, inputs, move |output| score(&output)).await? {
+            for (place, score) in places.into_iter().zip(batch) {
+                all[place] = score;
+            }
+        }
+        Ok(all)
+    }
+
     /// Numbers are crunched on threads that nobody waits on.
     async fn blocking<T: Send + 'static>(
         &self,

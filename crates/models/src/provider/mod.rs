@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Request};
 use ibid_core::Secret;
-use ibid_core::model::ModelError;
+use ibid_core::model::{Caller, ModelError};
 use ibid_egress::{Egress, EgressLimits, Host, Response, Rules};
 use serde_json::Value;
 use url::Url;
@@ -20,7 +20,7 @@ use url::Url;
 pub use settings::{InvalidProvider, ProviderSettings, TimeLimits};
 
 use crate::chat::LearnedSpeed;
-use crate::governor::{Budget, Failure, Governor};
+use crate::governor::{Ask, Budget, Failure, Governor};
 use answer::{failure_of, reason_in};
 
 /// How much of what a provider says about an error is read.
@@ -123,6 +123,27 @@ impl Provider {
         let limit = self.limits.first_token;
         let late = || Failure::Passing(self.too_slow("to answer", limit), None);
         tokio::time::timeout(limit, answering).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    /// Sends JSON on behalf of a caller, when the governor lets it, and reads what is answered. What it takes is estimated from the
+    /// letters that are to be read.
+    pub(crate) async fn ask_json<T>(
+        &self,
+        caller: &Caller,
+        path: &str,
+        body: &Value,
+        letters: usize,
+        read: impl Fn(&Value) -> Result<T, ModelError>,
+    ) -> Result<T, ModelError> {
+        let ask = Ask::reading(caller, letters);
+        let tokens = ask.tokens;
+        let attempt = async || {
+            let answer = self.post_for_json(path, body).await?;
+            read(&answer).map_err(Failure::Final)
+        };
+        let (answer, permit) = self.governor().call(ask, attempt).await?;
+        permit.done(tokens, true);
+        Ok(answer)
     }
 
     /// The names of the models that it serves, as far as it tells.

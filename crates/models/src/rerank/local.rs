@@ -45,14 +45,7 @@ impl Reranker for LocalReranker {
         passages: &[&str],
     ) -> Result<Vec<f32>, ModelError> {
         let inputs = passages.iter().map(|passage| self.network.card.input(question, passage)).collect();
-        let scored = self.network.run(caller, inputs, |output| scores(&output)).await?;
-        let mut all = vec![0.0; passages.len()];
-        for (places, batch) in scored {
-            for (place, score) in places.into_iter().zip(batch) {
-                all[place] = score;
-            }
-        }
-        Ok(all)
+        self.network.scores(caller, inputs, scores).await
     }
 }
 

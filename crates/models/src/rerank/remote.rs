@@ -8,7 +8,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::governor::{Ask, Failure};
 use crate::provider::Provider;
 
 const PATH: &str = "rerank";
@@ -96,15 +95,8 @@ impl Reranker for RemoteReranker {
         for batch in passages.chunks(BATCH) {
             let body = self.body(question, batch);
             let letters = batch.iter().map(|passage| passage.len() + question.len()).sum();
-            let ask = Ask::reading(caller, letters);
-            let tokens = ask.tokens;
-            let attempt = async || {
-                let answer = self.provider.post_for_json(PATH, &body).await?;
-                self.read(&answer, batch.len()).map_err(Failure::Final)
-            };
-            let (scores, permit) = self.provider.governor().call(ask, attempt).await?;
-            permit.done(tokens, true);
-            all.extend(scores);
+            let read = |answer: &Value| self.read(answer, batch.len());
+            all.extend(self.provider.ask_json(caller, PATH, &body, letters, read).await?);
         }
         Ok(from_0_to_1(all))
     }
