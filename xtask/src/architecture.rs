@@ -32,7 +32,7 @@ const LAYERS: [(&str, u8); 17] = [
 
 /// Heavy dependencies and the crate that may use each; where a protocol has two ends, one crate for each end. Tools and
 /// tests are free.
-const OWNERS: [(&str, &str); 23] = [
+const OWNERS: [(&str, &str); 24] = [
     ("async-nats", "ibid-engine"),
     ("axum", "ibid-server"),
     ("clap", "ibid"),
@@ -44,6 +44,7 @@ const OWNERS: [(&str, &str); 23] = [
     ("lance-index", "ibid-knowledge"),
     ("lance-linalg", "ibid-knowledge"),
     ("ort", "ibid-models"),
+    ("parquet", "ibid-reading"),
     ("pdfium-render", "ibid-reading"),
     ("pdfplumber-core", "ibid-reading"),
     ("reqwest", "ibid-egress"),

@@ -9,7 +9,7 @@ use crate::table_query::{TableAnswer, TableQuery};
 use crate::{Corpus, Scope};
 
 /// Names a document: the same tenant, corpus and key always give the same name.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]
 pub struct DocumentId(pub String);

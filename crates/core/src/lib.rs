@@ -3,6 +3,8 @@
 
 pub mod answer;
 pub mod cache;
+pub mod catalogue;
+mod decimal;
 mod error_chain;
 pub mod event;
 pub mod evidence;

@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
+pub use crate::decimal::{Decimal, NotANumber};
+
 #[expect(clippy::expect_used, reason = "the patterns are written here and tested")]
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a pattern that can be read")
@@ -45,114 +47,10 @@ pub struct Date {
     day: Option<u32>,
 }
 
-/// A number without what its notation adds: 2.50 is 25 · 10⁻¹.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Decimal {
-    digits: i128,
-    places: u32,
-}
-
-impl Decimal {
-    fn parse(whole: &str, part: &str) -> Option<Self> {
-        let part = part.trim_end_matches('0');
-        let digits = format!("{whole}{part}");
-        // Longer ones are no quantities.
-        let number = (digits.len() <= 30).then(|| digits.parse().ok()).flatten()?;
-        Some(Self { digits: number, places: u32::try_from(part.len()).ok()? }.plain())
-    }
-
-    /// The sum of two numbers, unless it is too large.
-    pub fn plus(self, other: Self) -> Option<Self> {
-        let places = self.places.max(other.places);
-        let digits = self.scaled(places)?.checked_add(other.scaled(places)?)?;
-        Some(Self { digits, places }.plain())
-    }
-
-    /// How far two numbers are apart, unless that is too large.
-    pub fn apart(self, other: Self) -> Option<Self> {
-        let places = self.places.max(other.places);
-        let digits = self.scaled(places)?.checked_sub(other.scaled(places)?)?.checked_abs()?;
-        Some(Self { digits, places }.plain())
-    }
-
-    /// The product of two numbers, unless it is too large.
-    pub fn times(self, other: Self) -> Option<Self> {
-        let digits = self.digits.checked_mul(other.digits)?;
-        Some(Self { digits, places: self.places.checked_add(other.places)? }.plain())
-    }
-
-    /// This number divided by another one, to so many places, halves up.
-    pub fn over(self, other: Self, places: u32) -> Option<Self> {
-        if other.digits == 0 {
-            return None;
-        }
-        let shift = 10_i128.checked_pow(places.checked_add(other.places)?)?;
-        let (above, below) =
-            (self.digits.checked_mul(shift)?, other.digits.checked_mul(10_i128.checked_pow(self.places)?)?);
-        let digits = above.checked_mul(2)?.checked_add(below)?.div_euclid(below.checked_mul(2)?);
-        Some(Self { digits, places }.plain())
-    }
-
-    /// To so many places, halves up.
-    pub fn rounded(self, places: u32) -> Self {
-        self.over(Self { digits: 1, places: 0 }, places).unwrap_or(self)
-    }
-
-    /// How many decimals it has.
-    pub fn places(self) -> u32 {
-        self.places
-    }
-
-    /// Its digits with so many places, if it has no more and they are not too many.
-    pub fn scaled(self, places: u32) -> Option<i128> {
-        self.digits.checked_mul(10_i128.checked_pow(places.checked_sub(self.places)?)?)
-    }
-
-    /// The number of these digits, so many of which are decimals.
-    pub fn of_digits(digits: i128, places: u32) -> Self {
-        Self { digits, places }.plain()
-    }
-
-    /// The number with the other sign.
-    pub fn negated(self) -> Self {
-        Self { digits: -self.digits, ..self }
-    }
-
-    /// A hundredth of it.
-    fn hundredth(self) -> Self {
-        Self { digits: self.digits, places: self.places + 2 }.plain()
-    }
-
-    fn plain(mut self) -> Self {
-        while self.places > 0 && self.digits % 10 == 0 {
-            self.digits /= 10;
-            self.places -= 1;
-        }
-        self
-    }
-}
-
 impl Date {
     /// Year, month and day; the first day of a month that has none.
     pub fn parts(self) -> (u32, u32, u32) {
         (self.year, self.month, self.day.unwrap_or(1))
-    }
-}
-
-impl From<i128> for Decimal {
-    fn from(whole: i128) -> Self {
-        Self { digits: whole, places: 0 }
-    }
-}
-
-impl std::fmt::Display for Decimal {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let places = self.places as usize;
-        let digits = format!("{:0>width$}", self.digits.unsigned_abs(), width = places + 1);
-        let (whole, part) = digits.split_at(digits.len() - places);
-        let sign = if self.digits < 0 { "-" } else { "" };
-        let point = if part.is_empty() { "" } else { "." };
-        formatter.pad(&format!("{sign}{whole}{point}{part}"))
     }
 }
 
@@ -389,8 +287,8 @@ pub fn agree(answer: &Value, source: &Value) -> bool {
         (Worth::Number(ours), Worth::Code(theirs)) => {
             let digits = theirs.concat();
             let as_digits = |our: &Decimal| {
-                let own = our.digits.to_string();
-                our.places == 0 && [4, 6, 8, 10].contains(&own.len()) && digits.starts_with(&own)
+                let own = our.to_string();
+                our.places() == 0 && [4, 6, 8, 10].contains(&own.len()) && digits.starts_with(&own)
             };
             ours.iter().any(as_digits) || any(ours, &readings(&theirs.join(".")))
         }
@@ -407,7 +305,7 @@ pub fn agree(answer: &Value, source: &Value) -> bool {
             theirs.iter().any(|their| same(their) && (our.day.is_none() || our.day == their.day))
         }),
         (Worth::Number(ours), Worth::Date(theirs)) => ours.iter().any(|our| {
-            let is = |number: u32| our.places == 0 && our.digits == i128::from(number);
+            let is = |number: u32| *our == Decimal::from(i128::from(number));
             theirs.iter().any(|their| is(their.year) || their.day.is_some_and(is))
         }),
         _ => false,

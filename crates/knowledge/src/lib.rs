@@ -7,6 +7,7 @@
 
 mod cache;
 mod calibrate;
+mod catalogue;
 mod chunk;
 mod content;
 mod document;
@@ -22,6 +23,7 @@ mod terms;
 
 pub use cache::CachedAnswers;
 pub use calibrate::Calibration;
+pub use catalogue::StoredCatalogues;
 pub use chunk::{Chunk, ChunkSize};
 pub use content::ContentHash;
 pub use document::{Document, PageCounts, PageRecord, document_id};

@@ -306,7 +306,7 @@ impl Index for Search {
     }
 }
 
-fn to_evidence_error(error: Error) -> EvidenceError {
+pub(crate) fn to_evidence_error(error: Error) -> EvidenceError {
     EvidenceError { may_pass: error.may_pass(), message: error.to_string() }
 }
 

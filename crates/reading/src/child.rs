@@ -49,11 +49,12 @@ fn attempt(request: &str, input: &mut dyn Read, output: &mut Output<'_>) -> Resu
             }
             Ok(())
         }
+        Parser::Rows(read) => read(bytes, request.pages, output),
     }
 }
 
 /// UTF-8 where it is, else what a byte order mark says, else the Western code page.
-fn decoded(bytes: &[u8]) -> String {
+pub(crate) fn decoded(bytes: &[u8]) -> String {
     let (text, _, malformed) = encoding_rs::UTF_8.decode(bytes);
     if malformed { encoding_rs::WINDOWS_1252.decode(bytes).0.into_owned() } else { text.into_owned() }
 }

@@ -6,6 +6,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "what goes wrong here fails a test, and says so")]
 
+pub mod cars;
 mod data;
 mod pulse;
 mod real;

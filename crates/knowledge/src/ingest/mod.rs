@@ -4,6 +4,7 @@
 //! What a step finds lies staged in the store, named by the document and its version, so that any machine
 //! can go on; the step's record only refers to it.
 
+mod catalogue;
 mod download;
 mod job;
 mod steps;

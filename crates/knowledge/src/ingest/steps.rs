@@ -4,15 +4,16 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use ibid_core::catalogue::CATALOGUE;
 use ibid_core::load::LoadOutcome;
 use ibid_core::model::{Caller, Purpose};
 use ibid_core::{LoadEvent, RunId};
 use ibid_graph::{Context, NodeError, Terminal};
 use ibid_reading::page::{Block, Page, shortened};
-use ibid_reading::{FILE_FORMATS, Reading, format_of, whole};
+use ibid_reading::{FILE_FORMATS, Reading, format_of, format_of_rows, whole};
 
-use super::Ingestion;
 use super::job::{Batch, ChunkStats, Fetched, LoadRequest, LoadUpdate, Loading};
+use super::{Ingestion, catalogue};
 use crate::chunk::{Chunk, chunks};
 use crate::document::{Document, PageRecord, count};
 use crate::{ContentHash, DocumentState, LoadResult};
@@ -51,7 +52,12 @@ pub(crate) fn fetch(ingestion: Ingestion, loading: Arc<Loading>, context: Contex
             .map_err(Error::file("the original cannot be found"))?
             .len();
         let beginning = beginning(file.path()).await?;
-        let Some(kind) = format_of(&job.source, &beginning) else {
+        let format = if is_catalogue(&loading) {
+            format_of_rows(&beginning)
+        } else {
+            format_of(&job.source, &beginning)
+        };
+        let Some(kind) = format else {
             let labels: Vec<&str> = FILE_FORMATS.iter().map(|entry| entry.label).collect();
             let why = format!("it has no format that can be read: {}", labels.join(", "));
             return fail(&ingestion, &loading, &content, bytes, began, why).await;
@@ -174,6 +180,9 @@ pub(crate) fn chunk(ingestion: Ingestion, loading: Arc<Loading>, context: Contex
     Box::pin(async move {
         context.status("chunking");
         let fetched = fetched(&loading)?.clone();
+        if is_catalogue(&loading) {
+            return catalogue::tabulate(&ingestion, &loading, &fetched).await;
+        }
         let mut pages: Vec<Page> = Vec::new();
         for batch in &loading.read {
             pages.extend(staged::<Vec<Page>>(&ingestion, &loading.work(), &pages_part(batch.first)).await?);
@@ -303,18 +312,26 @@ pub(crate) fn cleanup(ingestion: Ingestion, loading: Arc<Loading>, _: Context) -
         for original in fetched.before.iter().chain(&loading.replaced).chain([&fetched.content]) {
             ingestion.store.delete_unused_blob(&loading.job.document(), original).await?;
         }
+        if is_catalogue(&loading) {
+            ingestion.store.remove_old_rows(&loading.job.document(), None).await?;
+        }
         ingestion.store.unstage(&loading.work()).await?;
         Ok(ended(loading.committed.clone().unwrap_or(LoadOutcome::Loaded), fetched.began))
     })
 }
 
+/// Whether rows of data are loaded, and not a text.
+fn is_catalogue(loading: &Loading) -> bool {
+    loading.job.settings.kind == CATALOGUE
+}
+
 pub(super) const LEDGER: &str = "ledger.json";
 
-fn pages_part(first: u32) -> String {
+pub(super) fn pages_part(first: u32) -> String {
     format!("pages-{first:08}.json")
 }
 
-fn chunks_part(part: u32) -> String {
+pub(super) fn chunks_part(part: u32) -> String {
     format!("chunks-{part:08}.json")
 }
 
@@ -322,7 +339,7 @@ fn vectors_part(part: u32) -> String {
     format!("vectors-{part:08}.f32")
 }
 
-fn json_of(value: &impl serde::Serialize) -> Result<Vec<u8>, Error> {
+pub(super) fn json_of(value: &impl serde::Serialize) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(value).map_err(|error| Error::Damaged(error.to_string()))
 }
 
@@ -352,7 +369,7 @@ pub(super) fn announced(job: &LoadRequest, content: ContentHash, bytes: u64) -> 
 }
 
 /// A first record of a document.
-fn draft(loading: &Loading, fetched: &Fetched, state: DocumentState) -> Document {
+pub(super) fn draft(loading: &Loading, fetched: &Fetched, state: DocumentState) -> Document {
     let job = &loading.job;
     let named = loading.read.last().and_then(|batch| batch.title.clone());
     let file = job.source.rsplit(['/', '\\']).next().unwrap_or(&job.source).to_owned();
@@ -380,7 +397,7 @@ fn draft(loading: &Loading, fetched: &Fetched, state: DocumentState) -> Document
 }
 
 /// Writes down that the document could not be read. One that was there before stays searchable.
-async fn fail(
+pub(super) async fn fail(
     ingestion: &Ingestion,
     loading: &Loading,
     content: &ContentHash,

@@ -149,6 +149,12 @@ impl Store {
         }
         self.originals(&mut report, repair, &versions, &underway.contents).await?;
         self.staging(&mut report, repair, underway).await?;
+        for id in self.unsearched_rows(&searched, &underway.documents).await? {
+            if repair {
+                self.remove_old_rows(&id, None).await?;
+            }
+            report.say(format!("rows of the catalogue {id} are not searched"), repair);
+        }
         self.kept_answers(&mut report, repair, &searched).await?;
         Ok(report)
     }

@@ -4,6 +4,7 @@
 //! told before what is being loaded and after what is searched, and [`fsck`] settles what a crash left in between.
 
 mod answers;
+mod catalogues;
 mod filter;
 pub(crate) mod fsck;
 mod maintenance;
@@ -320,6 +321,7 @@ impl Store {
     pub async fn delete(&self, scope: &Scope, id: &DocumentId) -> Result<bool, Error> {
         let Some(document) = self.document(scope, id).await? else { return Ok(false) };
         self.unsearch(id).await?;
+        self.remove_old_rows(id, None).await?;
         self.forget(id).await?;
         self.orphan_duplicates(&document).await?;
         self.delete_unused_blob(id, &document.content).await?;

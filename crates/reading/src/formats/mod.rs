@@ -4,11 +4,16 @@
 mod blocks;
 mod html;
 mod markdown;
+mod parquet;
+mod rows;
 mod text;
+
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
 use crate::page::Page;
+use crate::protocol::{Failure, Output};
 
 /// A file format that can be read.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
@@ -22,6 +27,10 @@ pub enum FileFormat {
     Html,
     /// Plain text; a form feed begins a page.
     Text,
+    /// Rows of values with separators between them, under a row of names.
+    Csv,
+    /// Apache Parquet.
+    Parquet,
 }
 
 /// What is known of a format.
@@ -47,7 +56,12 @@ pub(crate) enum Parser {
     Pdfium,
     /// From its text, all at once.
     Text(fn(&str) -> Parsed),
+    /// Row by row, so many of which are a page.
+    Rows(ReadRows),
 }
+
+/// Reads the pages that are wanted of a file, and tells them.
+pub(crate) type ReadRows = fn(Vec<u8>, Range<u32>, &mut Output<'_>) -> Result<(), Failure>;
 
 /// The title of a document, if it says one, and its pages.
 pub(crate) type Parsed = (Option<String>, Vec<Page>);
@@ -63,6 +77,14 @@ pub const FILE_FORMATS: &[FormatEntry] = &[
         shown_as: "application/pdf",
         sniff: |beginning| beginning.windows(5).any(|bytes| bytes == b"%PDF-"),
         parser: Parser::Pdfium,
+    },
+    FormatEntry {
+        format: FileFormat::Parquet,
+        label: "Parquet",
+        extensions: &["parquet"],
+        shown_as: "application/octet-stream",
+        sniff: |beginning| beginning.starts_with(b"PAR1"),
+        parser: Parser::Rows(parquet::read),
     },
     FormatEntry {
         format: FileFormat::Html,
@@ -90,6 +112,15 @@ pub const FILE_FORMATS: &[FormatEntry] = &[
         shown_as: PLAIN,
         sniff: |_| false,
         parser: Parser::Text(text::parse),
+    },
+    // A file with this ending is text, unless whoever loads it says that it holds rows of data.
+    FormatEntry {
+        format: FileFormat::Csv,
+        label: "CSV",
+        extensions: &[],
+        shown_as: PLAIN,
+        sniff: |_| false,
+        parser: Parser::Rows(rows::read),
     },
 ];
 
@@ -131,6 +162,15 @@ pub fn format_of(name: &str, beginning: &[u8]) -> Option<FileFormat> {
     }
 }
 
+/// The format of rows of data by their first bytes; none if they cannot be read as such.
+pub fn format_of_rows(beginning: &[u8]) -> Option<FileFormat> {
+    let parquet = FileFormat::Parquet;
+    if (parquet.entry().sniff)(beginning) {
+        return Some(parquet);
+    }
+    is_text(beginning).then_some(FileFormat::Csv)
+}
+
 /// Whether these bytes may be text, also in two bytes a letter.
 fn is_text(bytes: &[u8]) -> bool {
     !bytes.contains(&0) || bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff])
@@ -158,7 +198,14 @@ mod tests {
 
     #[test]
     fn every_format_is_in_the_table() {
-        for format in [FileFormat::Pdf, FileFormat::Markdown, FileFormat::Html, FileFormat::Text] {
+        for format in [
+            FileFormat::Pdf,
+            FileFormat::Markdown,
+            FileFormat::Html,
+            FileFormat::Text,
+            FileFormat::Csv,
+            FileFormat::Parquet,
+        ] {
             assert_eq!(format.entry().format, format);
         }
     }
