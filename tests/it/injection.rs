@@ -250,7 +250,8 @@ async fn a_tool_reaches_no_host_but_its_own_on_test_sets() {
         ..ToolSettings::default()
     };
     let index = ibid_assistants::Ports::absent().index;
-    let context = ToolContext { index: &index, retrieval: &Default::default(), settings: &settings };
+    let context =
+        ToolContext { index: &index, catalogues: None, definition: &Default::default(), settings: &settings };
     let weather = ToolEntry::find("get_weather").unwrap().build(&context).unwrap().unwrap();
     for (number, instruction) in instructions.iter().enumerate() {
         let city = match number % 3 {

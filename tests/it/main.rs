@@ -5,6 +5,7 @@
 
 mod answers;
 mod cache;
+mod catalogue;
 mod examples;
 mod grounding;
 mod injection;
@@ -18,5 +19,6 @@ mod retrieval;
 mod routing;
 mod scenario;
 mod scenarios;
+mod showroom;
 mod stage;
 mod web;

@@ -3,14 +3,20 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use ibid_core::ThreadId;
+use ibid_core::catalogue::Catalogues;
 use ibid_core::evidence::Index;
+use ibid_core::{RunId, ThreadId};
+use ibid_engine::{Engine, LocalEngine, RunStatus};
 use ibid_testkit::{Reply, Script, ScriptedServer, Seen};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::stage::{Played, Stage, played};
+use crate::stage::{Played, Stage, played, scope};
+
+/// What a field is that is not there, since TOML has no word for it.
+const NOTHING: &str = "(nothing)";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,6 +39,9 @@ struct Scenario {
 #[serde(deny_unknown_fields)]
 struct TurnOf {
     say: String,
+    /// What the person answers each time that the turn asks.
+    #[serde(default)]
+    replies: Vec<Value>,
     /// The requests to models, in their order.
     #[serde(default)]
     model: Vec<Exchange>,
@@ -84,7 +93,7 @@ struct Exchange {
 }
 
 /// Plays every scenario of a graph.
-pub(crate) async fn play_all(graph: &str, index: Arc<dyn Index>) {
+pub(crate) async fn play_all(graph: &str, index: Arc<dyn Index>, catalogues: Option<Arc<dyn Catalogues>>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios").join(graph);
     let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
@@ -94,13 +103,17 @@ pub(crate) async fn play_all(graph: &str, index: Arc<dyn Index>) {
         let name = file.file_stem().unwrap().to_string_lossy().into_owned();
         let scenario: Scenario = toml::from_str(&std::fs::read_to_string(&file).unwrap())
             .unwrap_or_else(|error| panic!("{name}: {error}"));
-        let wrong = play(scenario, index.clone()).await;
+        let wrong = play(scenario, index.clone(), catalogues.clone()).await;
         failures.extend(wrong.into_iter().map(|wrong| format!("{graph}/{name}: {wrong}")));
     }
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
 
-async fn play(scenario: Scenario, index: Arc<dyn Index>) -> Vec<String> {
+async fn play(
+    scenario: Scenario,
+    index: Arc<dyn Index>,
+    catalogues: Option<Arc<dyn Catalogues>>,
+) -> Vec<String> {
     let script: Arc<Mutex<VecDeque<Exchange>>> = Arc::default();
     let faults: Arc<Mutex<Vec<String>>> = Arc::default();
     let server = {
@@ -108,6 +121,7 @@ async fn play(scenario: Scenario, index: Arc<dyn Index>) -> Vec<String> {
         ScriptedServer::start(Script::new().by(move |seen| answer(seen, &script, &faults))).await
     };
     let mut stage = Stage::of(&scenario.assistant, index, server.url());
+    stage.catalogues = catalogues;
     if let Some(guard) = &scenario.guard {
         stage.assistant.definition.guard = serde_json::from_value(guard.as_str().into()).unwrap();
     }
@@ -131,6 +145,15 @@ async fn play(scenario: Scenario, index: Arc<dyn Index>) -> Vec<String> {
     for (number, turn) in (1..).zip(scenario.turns) {
         script.lock().unwrap().extend(turn.model.iter().cloned());
         let run = stage.submit(&engine, thread, &turn.say, &options).await;
+        for reply in &turn.replies {
+            if asks(&engine, run).await {
+                engine.resume(&scope(), run, reply.clone()).await.unwrap();
+            }
+        }
+        if asks(&engine, run).await {
+            wrong.push(format!("turn {number}: it asks once more"));
+            break;
+        }
         let came = played(&engine, run).await;
         let mut found = std::mem::take(&mut *faults.lock().unwrap());
         let left = std::mem::take(&mut *script.lock().unwrap());
@@ -142,6 +165,17 @@ async fn play(scenario: Scenario, index: Arc<dyn Index>) -> Vec<String> {
     }
     engine.close().await;
     wrong
+}
+
+/// Waits until a turn asks a person. Says whether it did before it ended.
+async fn asks(engine: &LocalEngine, run: RunId) -> bool {
+    loop {
+        match engine.run(&scope(), run).await.unwrap().status {
+            RunStatus::Waiting => return true,
+            status if status.is_final() => return false,
+            _ => tokio::time::sleep(Duration::from_millis(5)).await,
+        }
+    }
 }
 
 fn answer(seen: &Seen, script: &Mutex<VecDeque<Exchange>>, faults: &Mutex<Vec<String>>) -> Reply {
@@ -242,7 +276,7 @@ fn compare(turn: &TurnOf, came: &Played) -> Vec<String> {
     let extra = Value::Object(message.additional_fields());
     for (path, expected) in &turn.fields {
         let found = extra.pointer(path).cloned().unwrap_or_default();
-        if found != *expected {
+        if found != *expected && !(expected == NOTHING && found.is_null()) {
             wrong.push(format!("{path} is {found}"));
         }
     }

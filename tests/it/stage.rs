@@ -8,6 +8,7 @@ use futures_util::StreamExt;
 use ibid_assistants::tools::{ToolContext, ToolEntry, ToolSettings};
 use ibid_assistants::{Assistant, Ports, SHIPPED, WebAccess, assistant_graph, named_columns};
 use ibid_core::cache::AnswerCache;
+use ibid_core::catalogue::Catalogues;
 use ibid_core::evidence::Index;
 use ibid_core::model::{ChatModel, Grounding};
 use ibid_core::tool::Tool;
@@ -27,6 +28,7 @@ pub(crate) struct Stage {
     pub(crate) web: WebAccess,
     pub(crate) cache: Option<Arc<dyn AnswerCache>>,
     pub(crate) grounding: Option<Arc<dyn Grounding>>,
+    pub(crate) catalogues: Option<Arc<dyn Catalogues>>,
     /// Where the models are.
     pub(crate) url: String,
     /// How many tokens they hold.
@@ -60,8 +62,12 @@ impl Stage {
             .tools
             .iter()
             .filter_map(|tool| {
-                let (retrieval, settings) = (&assistant.definition.retrieval, &ToolSettings::default());
-                ToolEntry::find(tool)?.build(&ToolContext { index: &index, retrieval, settings }).unwrap()
+                let (definition, settings) = (&assistant.definition, &ToolSettings::default());
+                let context = ToolContext { index: &index, catalogues: None, definition, settings };
+                ToolEntry::find(tool)
+                    .filter(|entry| entry.name != "search_catalogue")?
+                    .build(&context)
+                    .unwrap()
             })
             .collect();
         Self {
@@ -71,6 +77,7 @@ impl Stage {
             web: WebAccess::Off,
             cache: None,
             grounding: None,
+            catalogues: None,
             url,
             context: 16_384,
             is_near: false,
@@ -104,7 +111,8 @@ impl Stage {
         let (answer, small) = (self.chat("strong"), self.chat("small"));
         let (tools, web) = (self.tools.clone(), self.web.clone());
         let (index, cache, grounding) = (self.index.clone(), self.cache.clone(), self.grounding.clone());
-        let ports = Ports { answer, small, index, tools, web, cache, grounding };
+        let catalogues = self.catalogues.clone();
+        let ports = Ports { answer, small, index, tools, web, cache, catalogues, grounding };
         let assistant = self.assistant.clone();
         let (name, history) = (assistant.name.clone(), assistant.definition.limits.history_messages);
         let graph = assistant_graph(assistant, ports).unwrap();

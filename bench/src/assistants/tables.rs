@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use ibid_assistants::definition::Retrieval;
+use ibid_assistants::Definition;
 use ibid_assistants::tools::{ToolContext, ToolEntry, ToolSettings};
 use ibid_core::evidence::{Index, Passage};
 use ibid_core::tool::{Tool, ToolOutput};
@@ -68,8 +68,9 @@ async fn run(data: &Path) -> anyhow::Result<()> {
     }
     library.store.maintain().await?;
     let index: Arc<dyn Index> = Arc::new(library.search);
-    let (retrieval, settings) = (Retrieval::default(), ToolSettings::default());
-    let context = ToolContext { index: &index, retrieval: &retrieval, settings: &settings };
+    let (definition, settings) = (Definition::default(), ToolSettings::default());
+    let context =
+        ToolContext { index: &index, catalogues: None, definition: &definition, settings: &settings };
     let tool = ToolEntry::find("query_tables").context("there is no such tool")?;
     let tool = tool.build(&context).map_err(anyhow::Error::msg)?.context("it is switched off")?;
     let mut counts: BTreeMap<&str, (usize, usize, Vec<Duration>)> = BTreeMap::new();

@@ -11,6 +11,7 @@ use ibid_assistants::{
     named_columns,
 };
 use ibid_core::cache::AnswerCache;
+use ibid_core::catalogue::Catalogues;
 use ibid_core::evidence::Index;
 use ibid_core::model::{ChatModel, Grounding};
 use ibid_core::tool::Tool;
@@ -105,6 +106,8 @@ pub(crate) struct AssistantParts {
     pub(crate) index: Arc<dyn Index>,
     /// The answers that may be given again.
     pub(crate) cache: Arc<dyn AnswerCache>,
+    /// The catalogues.
+    pub(crate) catalogues: Arc<dyn Catalogues>,
     /// The model that checks sentences against sources.
     pub(crate) grounding: Option<Arc<dyn Grounding>>,
     /// The tools that were registered.
@@ -247,8 +250,8 @@ async fn ports(parts: &AssistantParts, definition: &Definition) -> Result<Ports,
         None => answer.clone(),
     };
     let index = named_columns(parts.index.clone(), &definition.columns);
-    let (retrieval, settings) = (&definition.retrieval, &parts.settings.tools);
-    let context = ToolContext { index: &index, retrieval, settings };
+    let settings = &parts.settings.tools;
+    let context = ToolContext { index: &index, catalogues: Some(&parts.catalogues), definition, settings };
     let mut tools = Vec::new();
     for name in &definition.tools {
         if let Some(own) = parts.tools.iter().find(|tool| tool.spec().name == *name) {
@@ -269,7 +272,8 @@ async fn ports(parts: &AssistantParts, definition: &Definition) -> Result<Ports,
     };
     let grounding = parts.grounding.clone();
     let cache = definition.cache.enabled.then(|| parts.cache.clone());
-    Ok(Ports { answer, small, index, tools, web, cache, grounding })
+    let catalogues = Some(parts.catalogues.clone());
+    Ok(Ports { answer, small, index, tools, web, cache, catalogues, grounding })
 }
 
 /// The definition of a graph that a program brings.

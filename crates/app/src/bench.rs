@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use ibid_assistants::definition::{GraphKind, Mode};
-use ibid_assistants::{Ports, SHIPPED, WebAccess, assistant_graph};
+use ibid_assistants::{Ports, SHIPPED, assistant_graph};
 use ibid_core::answer::QuoteMatch;
 use ibid_core::evidence::{DocumentId, DocumentName, Evidence, EvidenceError, Index, Passage, Question};
 use ibid_core::model::ChatModel;
@@ -113,8 +113,7 @@ pub async fn bench_question(chat: &Arc<Chat>, asked: &BenchQuestion) -> Result<B
     assistant.definition.limits.answer_tokens = Some(ANSWER);
     let index = Arc::new(Texts::of(asked));
     let (answer, small): (Arc<dyn ChatModel>, Arc<dyn ChatModel>) = (chat.clone(), chat.clone());
-    let ports =
-        Ports { answer, small, index, tools: Vec::new(), web: WebAccess::Off, cache: None, grounding: None };
+    let ports = Ports { answer, small, index, ..Ports::absent() };
     let graph = assistant_graph(assistant, ports).map_err(Error::other)?;
     let input = TurnInput {
         thread: ThreadId::new(),

@@ -124,6 +124,7 @@ impl AppBuilder {
             models: models.clone(),
             index: knowledge.search.clone(),
             cache: knowledge.answers.clone(),
+            catalogues: knowledge.catalogues.clone(),
             grounding: grounding.clone(),
             tools,
             only,

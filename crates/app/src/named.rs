@@ -1,11 +1,12 @@
 //! The documents that assistants name: they are fetched and loaded in the background when a server starts.
 
 use ibid_assistants::definition::{Definition, RemoteDocument};
+use ibid_assistants::{Assistant, FAQ, FAQ_FOLDER};
 use ibid_core::{Corpus, Scope};
 
 use crate::app::App;
 use crate::assistants::{AssistantOrigin, known_assistants};
-use crate::documents::{DocumentFields, DocumentService, IfLoading, LoadContent};
+use crate::documents::{DocumentFields, DocumentService, IfLoading, LoadContent, StartedLoad};
 use crate::error::Error;
 use crate::settings::NamedDocuments;
 
@@ -21,6 +22,17 @@ impl DocumentFields {
             labels: Vec::new(),
             chunk: (document.chunk_characters, document.chunk_overlap),
         }
+    }
+
+    /// The source of a category of common questions of an assistant, and what is known of it.
+    pub fn category(assistant: &Assistant, file: &str) -> (String, Self) {
+        let source = format!("{FAQ_FOLDER}/{file}");
+        let fields = Self {
+            corpus: assistant.definition.corpora.first().cloned(),
+            document_type: Some(FAQ.to_owned()),
+            ..Self::default()
+        };
+        (source, fields)
     }
 }
 
@@ -41,10 +53,31 @@ impl App {
             let Ok(assistant) = known.assistant else { continue };
             for scope in scopes.iter().filter(|_| wanted) {
                 begun += load_those_of(documents, scope, &assistant.definition).await?;
+                begun += load_faq_of(documents, scope, &assistant).await?;
             }
         }
         Ok(begun)
     }
+}
+
+/// Loads the categories of common questions of an assistant that are not there yet as they are now.
+async fn load_faq_of(
+    documents: &DocumentService,
+    scope: &Scope,
+    assistant: &Assistant,
+) -> Result<usize, Error> {
+    let mut begun = 0;
+    for (name, text) in &assistant.faq {
+        let (source, fields) = DocumentFields::category(assistant, name);
+        let request = documents.request(scope, &source, &fields)?;
+        let content = LoadContent::Bytes(text.as_bytes());
+        match documents.load(scope, request, content, IfLoading::ResumeOrReplace).await {
+            Ok(StartedLoad::Running(_)) => begun += 1,
+            Ok(StartedLoad::Unchanged(_)) => {}
+            Err(error) => tracing::warn!("{source} is not loaded: {error}"),
+        }
+    }
+    Ok(begun)
 }
 
 async fn load_those_of(documents: &DocumentService, scope: &Scope, of: &Definition) -> Result<usize, Error> {

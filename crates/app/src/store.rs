@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ibid_core::Tenant;
 use ibid_core::model::{Caller, Embedder, Reranker};
 use ibid_egress::{Egress, EgressLimits, Host, Rules};
-use ibid_knowledge::{CachedAnswers, Download, Ingestion, Search, Store};
+use ibid_knowledge::{CachedAnswers, Download, Ingestion, Search, Store, StoredCatalogues};
 use ibid_models::pull::PDFIUM;
 use ibid_reading::{Reader, ReaderLimits};
 use url::Url;
@@ -38,6 +38,7 @@ pub(crate) struct Knowledge {
     pub(crate) reranker: Option<Arc<dyn Reranker>>,
     pub(crate) search: Arc<Search>,
     pub(crate) answers: Arc<CachedAnswers>,
+    pub(crate) catalogues: Arc<StoredCatalogues>,
 }
 
 impl Knowledge {
@@ -56,7 +57,8 @@ impl Knowledge {
         let reranker = models.reranker()?;
         let search = Search::new(store.clone(), embedder.clone()).with_reranker(reranker.clone());
         let answers = Arc::new(CachedAnswers::new(store.clone(), embedder.clone()));
-        Ok(Self { store, embedder, reranker, search: Arc::new(search), answers })
+        let catalogues = Arc::new(StoredCatalogues::new(store.clone()));
+        Ok(Self { store, embedder, reranker, search: Arc::new(search), answers, catalogues })
     }
 
     /// Loads documents, also from addresses that an assistant names: to name one is to allow it.

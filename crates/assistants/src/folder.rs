@@ -1,10 +1,11 @@
-//! An assistant is a folder: `assistant.toml`, `prompts/*.md` and `formats/*.json`. Those that ship with ibid are folders too, in the
-//! binary.
+//! An assistant is a folder: `assistant.toml`, `prompts/*.md`, `formats/*.json` and `faq/*.md`. Those that ship with ibid are
+//! folders too, in the binary.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::definition::Definition;
+use crate::catalogue;
+use crate::definition::{Definition, GraphKind};
 use crate::format::{AnswerFormat, FORMATS_FOLDER};
 use crate::prompts::{PromptError, Prompts};
 use crate::tools::{TOOLS, ToolEntry};
@@ -13,6 +14,8 @@ use crate::tools::{TOOLS, ToolEntry};
 pub const FILE: &str = "assistant.toml";
 /// The folder of its prompts.
 pub const PROMPTS_FOLDER: &str = "prompts";
+/// The folder of common questions: a file for each category, which is loaded as a document.
+pub const FAQ_FOLDER: &str = "faq";
 
 /// An assistant that was read and found to be in order.
 #[derive(Debug, Clone)]
@@ -25,6 +28,8 @@ pub struct Assistant {
     pub prompts: Prompts,
     /// The formats in which it can answer, the first one unless asked otherwise.
     pub formats: Vec<AnswerFormat>,
+    /// Its common questions: the text of each category by the name of its file.
+    pub faq: BTreeMap<String, String>,
 }
 
 /// What is wrong with an assistant.
@@ -82,8 +87,12 @@ impl Assistant {
             problems.extend(wrong.into_iter().map(|problem| format!("{FORMATS_FOLDER}: {problem}")));
         });
         match (definition, prompts, formats) {
-            (Ok(definition), Ok(prompts), Ok(formats)) if problems.is_empty() => {
-                Ok(Self { name: name.to_owned(), definition, prompts, formats })
+            (Ok(definition), Ok(prompts), Ok(mut formats)) if problems.is_empty() => {
+                if definition.graphs().contains(&GraphKind::Concierge) {
+                    formats.extend(catalogue::formats(&definition.catalogue));
+                }
+                let faq = inside(files, FAQ_FOLDER);
+                Ok(Self { name: name.to_owned(), definition, prompts, formats, faq })
             }
             _ => Err(InvalidAssistant { name: name.to_owned(), problems }),
         }
@@ -101,7 +110,7 @@ impl Assistant {
         };
         let read = |path: &Path| std::fs::read_to_string(path).map_err(|error| unread(path, &error));
         let mut files = BTreeMap::from([(FILE.to_owned(), read(&folder.join(FILE))?)]);
-        for inside in [PROMPTS_FOLDER, FORMATS_FOLDER] {
+        for inside in [PROMPTS_FOLDER, FORMATS_FOLDER, FAQ_FOLDER] {
             let path = folder.join(inside);
             if !path.is_dir() {
                 continue;

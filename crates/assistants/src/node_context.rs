@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use futures_util::StreamExt;
 use ibid_core::Scope;
 use ibid_core::cache::AnswerCache;
+use ibid_core::catalogue::Catalogues;
 use ibid_core::event::{ModelUsage, TurnEvent};
 use ibid_core::evidence::{DocumentId, DocumentName, Evidence, EvidenceError, Index, Passage, Question};
 use ibid_core::model::{
@@ -46,6 +47,8 @@ pub struct Ports {
     pub web: WebAccess,
     /// The answers that may be given again, if the assistant gives any.
     pub cache: Option<Arc<dyn AnswerCache>>,
+    /// The catalogues.
+    pub catalogues: Option<Arc<dyn Catalogues>>,
     /// The model that says whether a source supports a sentence, if there is one besides the small one.
     pub grounding: Option<Arc<dyn Grounding>>,
 }
@@ -78,6 +81,7 @@ impl Ports {
             tools: Vec::new(),
             web: WebAccess::Off,
             cache: None,
+            catalogues: None,
             grounding: None,
         }
     }

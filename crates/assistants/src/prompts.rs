@@ -40,7 +40,7 @@ macro_rules! declared {
 }
 
 /// All prompts.
-pub const PROMPTS: [Declared; 15] = [
+pub const PROMPTS: [Declared; 19] = [
     declared!("persona", "who the assistant is; it stands in the prompts that write", []),
     declared!(
         "condense",
@@ -61,6 +61,18 @@ pub const PROMPTS: [Declared; 15] = [
         "search_again",
         "makes other searches after an answer that did not hold",
         ["question", "searched", "faults", "most"]
+    ),
+    declared!(
+        "intent",
+        "decides what a message to a concierge wants",
+        ["description", "conversation", "message"]
+    ),
+    declared!("extract", "reads what is looked for in a catalogue", ["fields", "known", "message"]),
+    declared!("payment", "reads what is to be paid in instalments", ["options", "financed", "message"]),
+    declared!(
+        "present",
+        "writes the words around what was found or worked out",
+        ["persona", "language", "values", "facts", "message"]
     ),
     declared!("repair", "has an answer written again", ["findings"]),
     declared!(
@@ -198,6 +210,12 @@ mod tests {
             "conversation": "Person: What is the rate?\nAssistant: 2% [1].",
             "description": "It answers questions on tariffs.",
             "documents": ["Chapter 84", "Chapter 85"],
+            "facts": "I found 12.",
+            "fields": [{ "name": "make", "about": "who makes it" }],
+            "financed": "Volkswagen Jetta",
+            "known": "Volkswagen, price up to $200,000 MXN",
+            "options": ["1. Volkswagen Jetta", "2. Nissan Versa"],
+            "values": ["{count} = 12"],
             "failures": ["get_weather: Open-Meteo failed: it answered with status 503"],
             "answer": "2% [1].",
             "faults": ["the rate for China"],

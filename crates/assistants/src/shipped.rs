@@ -22,11 +22,22 @@ macro_rules! shipped {
 }
 
 /// All of them.
-pub const SHIPPED: [Shipped; 5] = [
+pub const SHIPPED: [Shipped; 6] = [
     shipped!("default": "assistant.toml"),
     shipped!("trade-compliance": "assistant.toml", "prompts/persona.md", "prompts/persona.es.md"),
     shipped!("fintech": "assistant.toml", "prompts/persona.md", "prompts/persona.es.md"),
     shipped!("research": "assistant.toml"),
+    shipped!(
+        "car-sales": "assistant.toml",
+        "prompts/persona.md",
+        "prompts/persona.es.md",
+        "prompts/chat.md",
+        "prompts/chat.es.md",
+        "faq/locations.md",
+        "faq/financing.md",
+        "faq/buying_selling.md",
+        "faq/warranty.md"
+    ),
     shipped!("policy-desk": "assistant.toml", "prompts/persona.md", "prompts/persona.es.md"),
 ];
 

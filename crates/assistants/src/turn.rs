@@ -14,13 +14,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::cache::CacheUse;
+use crate::concierge::{ConciergeState, ConciergeUpdate};
 use crate::definition::{Definition, ForcedIntent, GraphKind};
 use crate::format::Draft;
 use crate::guard::{Policy, VerifiedAnswer};
 use crate::language::{Spoken, Texts};
 use crate::research::{GroundingReport, ResearchState};
 use crate::route::{mentions, smalltalk};
-use crate::source::{Origin, Source, add, add_after, harmless, take, take_after};
+use crate::source::{Origin, Source, add_after, harmless, take, take_after};
+pub(crate) use crate::tool_use::{Call, ToolReport, ToolRound, describe_call};
 
 /// What was asked, and how it is to be answered.
 #[derive(Debug, Clone, Serialize)]
@@ -47,61 +49,6 @@ pub(crate) struct TurnRequest {
     pub(crate) may_be_cached: bool,
     /// The turn.
     pub(crate) run: RunId,
-}
-
-/// A tool that was or is to be called.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Call {
-    /// By which the result is matched with it.
-    pub(crate) id: String,
-    /// Which tool.
-    pub(crate) name: String,
-    /// With what.
-    pub(crate) arguments: Value,
-}
-
-/// What became of a call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ToolReport {
-    /// Which call.
-    pub(crate) id: String,
-    /// Which tool.
-    pub(crate) name: String,
-    /// What the tool gave back, as sources; none if it failed.
-    pub(crate) origins: Vec<Origin>,
-    /// What is to be known of how that was found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) note: Option<String>,
-    /// What went wrong, for the model and the person.
-    pub(crate) error: Option<String>,
-    /// Whether the call itself was wrong, which is the model's business and not the person's.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) refused: bool,
-    /// The sources as the model is shown them, where that is not all of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) shown: Option<Vec<String>>,
-}
-
-impl ToolReport {
-    /// Takes what the tool gave back among the sources. Returns the numbers that it has there.
-    pub(crate) fn number(&self, sources: &mut Vec<Source>) -> Vec<u32> {
-        let each = self.origins.iter().cloned().filter_map(|origin| match origin {
-            Origin::Passage(passage) => take(sources, [*passage]).first().copied(),
-            other => Some(add(sources, other)),
-        });
-        each.collect()
-    }
-}
-
-/// One round of tools: what was called, and what is shown to the model of what came back.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct ToolRound {
-    /// What the model said with the calls.
-    pub(crate) text: String,
-    /// The calls.
-    pub(crate) calls: Vec<Call>,
-    /// What each gave back, by the call's id.
-    pub(crate) results: Vec<(String, String)>,
 }
 
 /// What a turn has taken.
@@ -175,6 +122,9 @@ pub(crate) struct TurnState {
     /// What the cache of answers has to do with it.
     #[serde(skip_serializing_if = "CacheUse::is_empty")]
     pub(crate) cache: CacheUse,
+    /// What the graph `concierge` found.
+    #[serde(skip_serializing_if = "ConciergeState::is_empty")]
+    pub(crate) concierge: ConciergeState,
     /// What the model wrote.
     pub(crate) draft: Option<Draft>,
     /// What is wrong with it.
@@ -240,6 +190,10 @@ pub(crate) enum TurnUpdate {
     Recalled { answer: Box<CachedAnswer>, text: String, from: CachedFrom },
     /// What is said is kept, to be said again.
     Remembered {},
+    /// What a step of the graph `concierge` changed.
+    Concierge(ConciergeUpdate),
+    /// What is said, with data in a format of its own.
+    Presented { answer: Box<Answer>, format: String, sources: Vec<Source>, spent: TurnCost },
     /// What is said.
     Answered { answer: Box<Answer> },
 }
@@ -289,6 +243,7 @@ impl TurnState {
             failures: Vec::new(),
             research: ResearchState::default(),
             cache: CacheUse::default(),
+            concierge: ConciergeState::default(),
             draft: None,
             findings: Vec::new(),
             repairs: 0,
@@ -324,8 +279,8 @@ impl TurnState {
         let text = &self.request.text;
         let is_reply = self.has_history() && smalltalk::is_reply(text);
         self.request.graph == GraphKind::Adaptive
-            || mentions::has_any(text)
-            || (!is_reply && smalltalk::is_smalltalk(text))
+            || (self.request.graph != GraphKind::Concierge
+                && (mentions::has_any(text) || (!is_reply && smalltalk::is_smalltalk(text))))
     }
 
     /// Whether there is anything to understand the question by.
@@ -340,7 +295,8 @@ impl TurnState {
 
     /// Whether the person only wants to talk.
     pub(crate) fn is_chat(&self) -> bool {
-        self.route.as_ref().is_some_and(|route| route.intent == Some(Intent::Chat))
+        let intent = self.route.as_ref().and_then(|route| route.intent);
+        matches!(intent, Some(Intent::Chat | Intent::General))
     }
 
     /// Everything that the person said in the window.
@@ -436,6 +392,24 @@ impl State for TurnState {
             TurnUpdate::LookedUp { generation } => self.cache.generation = generation,
             TurnUpdate::Recalled { answer, text, from } => self.cache.recalled = Some((*answer, text, from)),
             TurnUpdate::Remembered {} => {}
+            TurnUpdate::Concierge(update) => {
+                if let ConciergeUpdate::CategoryFound { passages, searched, .. } = &update {
+                    take(&mut self.sources, passages.clone());
+                    self.searched.extend(searched.clone());
+                }
+                if let ConciergeUpdate::Extracted { spent, .. } | ConciergeUpdate::PaymentRead { spent, .. } =
+                    &update
+                {
+                    self.spent = self.spent.and(*spent);
+                }
+                self.concierge.apply(update);
+            }
+            TurnUpdate::Presented { answer, format, sources, spent } => {
+                self.request.format = format;
+                self.sources = sources;
+                self.answer = Some(*answer);
+                self.spent = self.spent.and(spent);
+            }
             TurnUpdate::Answered { answer } => self.answer = Some(*answer),
         }
     }
@@ -475,16 +449,4 @@ impl TurnState {
             round.results.push((result.id, shown.join("\n\n")));
         }
     }
-}
-
-/// A call in words: the tool, and the texts that it was called with.
-fn describe_call(call: &Call) -> String {
-    let texts: Vec<&str> = call
-        .arguments
-        .as_object()
-        .into_iter()
-        .flat_map(|fields| fields.values())
-        .filter_map(Value::as_str)
-        .collect();
-    format!("{} ({})", texts.join(", "), call.name)
 }

@@ -342,6 +342,14 @@ pub enum Intent {
     DirectRag,
     /// An answer from documents that the message names.
     SpecificDocRag,
+    /// An answer to a common question.
+    Faq,
+    /// Something from a catalogue.
+    Buy,
+    /// Instalments.
+    Financing,
+    /// To talk, or help.
+    General,
 }
 
 /// What decided the intent.

@@ -8,6 +8,7 @@ use axum::http::{HeaderValue, Response};
 use axum::response::IntoResponse as _;
 use ibid_assistants::AnswerFormat;
 use ibid_core::Corpus;
+use ibid_core::tool::{ToolError, ToolOutput};
 use ibid_graph::{END, START, Topology, TopologyNodeKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,7 @@ use crate::api::{Api, operation};
 use ibid_app::AssistantInfo;
 
 use crate::http::{Caller, Json, Problem};
+use crate::mcp::narrowed;
 use crate::state::ServerState;
 use crate::threads::Select;
 
@@ -32,6 +34,12 @@ pub(crate) fn routes(api: Api) -> Api {
     .get("/assistants/{assistant}", one, on("One that can answer").gives::<AssistantView<'_>>())
     .get("/assistants/{assistant}/graph", graph, on("Its graph, as nodes and edges").gives::<GraphView>())
     .get("/assistants/{assistant}/schemas", schemas, on("What it takes and gives, as JSON schemas"))
+    .post(
+        "/assistants/{assistant}/tools/{tool}",
+        call_tool,
+        on("Call one of its tools, as the page does to work something out again")
+            .takes::<Map<String, Value>>(),
+    )
     .get("/assistants/{assistant}/subgraphs", subgraphs, on("The graphs within its graph"))
 }
 
@@ -109,6 +117,30 @@ async fn subgraphs(
 ) -> Result<axum::Json<Value>, Problem> {
     app.assistant(&name)?;
     Ok(axum::Json(json!({})))
+}
+
+/// Calls a tool of an assistant on behalf of the caller, in the corpora of the assistant.
+async fn call_tool(
+    State(app): State<ServerState>,
+    caller: Caller,
+    Path((name, tool)): Path<(String, String)>,
+    Json(arguments): Json<Map<String, Value>>,
+) -> Result<axum::Json<Value>, Problem> {
+    let info = app.assistant(&name)?;
+    let found = info.tools.iter().find(|known| known.spec().name == tool);
+    let Some(found) = found else {
+        return Err(Problem::not_found(format!("the assistant `{name}` has no tool `{tool}`")));
+    };
+    let scope = narrowed(&caller.scope, &info.definition.corpora);
+    match found.call(&scope, Value::Object(arguments)).await {
+        Ok(ToolOutput::Said { data, .. } | ToolOutput::Computed { data, .. }) => Ok(axum::Json(data)),
+        Ok(ToolOutput::Found { passages, note }) => {
+            let texts: Vec<&str> = passages.iter().map(|passage| passage.text.as_str()).collect();
+            Ok(axum::Json(json!({ "note": note, "passages": texts })))
+        }
+        Err(error @ ToolError::Arguments(_)) => Err(Problem::invalid(error.to_string())),
+        Err(error) => Err(Problem::unavailable(error.to_string())),
+    }
 }
 
 async fn schemas(

@@ -278,7 +278,8 @@ fn failed(text: &str) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(text.to_owned())])
 }
 
-fn narrowed(scope: &Scope, corpora: &[Corpus]) -> Scope {
+/// A scope within the corpora of an assistant.
+pub(crate) fn narrowed(scope: &Scope, corpora: &[Corpus]) -> Scope {
     if corpora.is_empty() { scope.clone() } else { scope.clone().within(corpora.iter().cloned()) }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator, StringArray};
 use futures_util::StreamExt;
-use ibid_assistants::{Ports, SHIPPED, WebAccess, assistant_graph};
+use ibid_assistants::{Ports, SHIPPED, assistant_graph};
 use ibid_core::model::ChatModel;
 use ibid_core::{Message, ThreadId, TurnEvent, TurnOptions};
 use ibid_engine::{Engine, GraphEntry, Graphs, LocalEngine, LocalSettings, Turn, turn_events};
@@ -132,10 +132,8 @@ impl Turns {
             answer: chat("strong")?,
             small: chat("small")?,
             index: cached.search.clone(),
-            tools: Vec::new(),
-            web: WebAccess::Off,
             cache: Some(cached.cache.clone()),
-            grounding: None,
+            ..Ports::absent()
         };
         let graph = assistant_graph(assistant, ports)?;
         let graphs: Graphs = [("research".to_owned(), GraphEntry::turn(graph))].into_iter().collect();

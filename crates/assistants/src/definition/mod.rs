@@ -1,10 +1,11 @@
 //! `assistant.toml`: what can be set of an assistant.
 
 mod cache;
+mod catalogue;
 mod corrective;
+mod limits;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use ibid_core::Corpus;
 use ibid_core::evidence::Question;
@@ -12,7 +13,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use cache::Cache;
+pub use catalogue::{
+    CatalogueField, CatalogueSettings, FaqSettings, FinancingSettings, NumberAlone, NumberField,
+};
 pub use corrective::Corrective;
+pub use limits::Limits;
 
 use crate::format::TEXT;
 use crate::guard::Policy;
@@ -50,6 +55,12 @@ pub struct Definition {
     pub corrective: Corrective,
     /// Whether verified answers are given again.
     pub cache: Cache,
+    /// What the graph `concierge` offers.
+    pub catalogue: CatalogueSettings,
+    /// On which terms it finances that.
+    pub financing: FinancingSettings,
+    /// How it finds the category of a question.
+    pub faq: FaqSettings,
     /// How far a turn may go.
     pub limits: Limits,
     /// The tools that the graph `agentic` may use.
@@ -130,6 +141,15 @@ pub enum GraphKind {
     Adaptive,
     /// Retrieve, leave out what is not relevant, answer, check the answer, and search again until it holds.
     Corrective,
+    /// Find out what is wanted, then answer a common question, search a catalogue, or work out instalments.
+    Concierge,
+}
+
+impl GraphKind {
+    /// Whether it looks for passages by itself.
+    pub(crate) fn retrieves(&self) -> bool {
+        !matches!(self, Self::Agentic | Self::Concierge)
+    }
 }
 
 /// What a person wants, where that is not left to the router.
@@ -244,54 +264,6 @@ impl Default for Routing {
     }
 }
 
-/// How far a turn may go.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Limits {
-    /// How many earlier messages a turn begins with.
-    pub history_messages: usize,
-    /// How many tokens of them a model is shown.
-    pub history_tokens: usize,
-    /// How many seconds a model on this machine, or beside it, may read before it begins to answer. It is shown what fits
-    /// the question best of what it cannot read in that time.
-    pub patience_seconds: u64,
-    /// How many tokens an answer may have; as the model is configured if not set.
-    pub answer_tokens: Option<usize>,
-    /// How many rounds of tools.
-    pub rounds: u32,
-    /// How many tools are called in one round.
-    pub calls: usize,
-    /// How many tokens the rounds of tools may take; after that the answer is written.
-    pub tokens: u64,
-    /// How many seconds the rounds of tools may take; after that the answer is written.
-    pub seconds: u64,
-    /// How many seconds one tool may take.
-    pub tool_seconds: u64,
-}
-
-impl Limits {
-    /// How long a model may read.
-    pub fn patience(&self) -> Duration {
-        Duration::from_secs(self.patience_seconds)
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            history_messages: 20,
-            history_tokens: 2000,
-            patience_seconds: 20,
-            answer_tokens: None,
-            rounds: 5,
-            calls: 8,
-            tokens: 100_000,
-            seconds: 300,
-            tool_seconds: 60,
-        }
-    }
-}
-
 /// A server that speaks the Model Context Protocol: a command that is run here, or an address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -375,6 +347,9 @@ impl Default for Definition {
             routing: Routing::default(),
             corrective: Corrective::default(),
             cache: Cache::default(),
+            catalogue: CatalogueSettings::default(),
+            financing: FinancingSettings::default(),
+            faq: FaqSettings::default(),
             limits: Limits::default(),
             tools: Vec::new(),
             first_round: FirstRound::default(),
@@ -449,8 +424,8 @@ impl Definition {
         if agentic && !any_tools {
             problems.push("a mode is `agentic`, but there are no `tools`".to_owned());
         }
-        if any_tools && !agentic {
-            problems.push("there are `tools`, but no mode is `agentic`".to_owned());
+        if any_tools && !agentic && !self.graphs().contains(&GraphKind::Concierge) {
+            problems.push("there are `tools`, but no mode is `agentic` or `concierge`".to_owned());
         }
         for server in &self.mcp {
             if server.command.is_empty() == server.url.is_none() {
@@ -474,6 +449,8 @@ impl Definition {
                 problems.push(format!("the document `{}` has no address: {}", document.key, document.url));
             }
         }
+        problems
+            .extend(self.catalogue.problems(self.graphs().contains(&GraphKind::Concierge), &self.financing));
         if self.retrieval.top == 0 {
             problems.push("`retrieval.top` is 0, so that nothing would be found".to_owned());
         }

@@ -62,6 +62,11 @@ impl AnswerFormat {
         Ok(Self { name: name.to_owned(), schema: Some(Arc::new(schema)) })
     }
 
+    /// A format that ibid fills itself: no model is asked for it.
+    pub(crate) fn made(name: &str, schema: Value) -> Self {
+        Self { name: name.to_owned(), schema: Some(Arc::new(schema)) }
+    }
+
     /// The formats of an assistant by their names, in that order. `files` are those of its folder.
     ///
     /// # Errors

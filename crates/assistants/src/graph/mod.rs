@@ -1,8 +1,10 @@
-//! The graphs, on one state: four ways to the sources, and one way from them to the answer.
+//! The graphs, on one state: five ways to the sources, and one way from them to the answer.
 //!
 //! `conversational` condenses and retrieves, `adaptive` routes, rewrites and retrieves, `agentic` plans and calls tools.
-//! `corrective` condenses, retrieves and grades, checks what was written, and searches again. All generate and verify. An
-//! assistant with several modes has the ways of all of them.
+//! `corrective` condenses, retrieves and grades, checks what was written, and searches again. `concierge` finds out what is
+//! wanted first. All generate and verify. An assistant with several modes has the ways of all of them.
+
+mod concierge;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -35,7 +37,7 @@ pub fn assistant_graph(
     assistant: Assistant,
     ports: Ports,
 ) -> Result<Arc<dyn CompiledGraph<TurnInput, Vec<Message>>>, BuildError> {
-    let Assistant { name, definition, prompts, formats } = assistant;
+    let Assistant { name, definition, prompts, formats, faq: _ } = assistant;
     let version = cache::version(&definition, &prompts, &ports);
     let node_context = Arc::new(NodeContext { name, version, definition, prompts, formats, ports });
     let graph = build(&node_context)?;
@@ -46,19 +48,40 @@ pub fn assistant_graph(
 fn build(node_context: &Arc<NodeContext>) -> Result<Graph<TurnState>, BuildError> {
     let kinds = node_context.definition.graphs();
     let has = |kind| kinds.contains(&kind);
-    let caches = node_context.definition.cache.enabled;
+    let searches = kinds.iter().any(|kind| *kind != GraphKind::Concierge);
+    let caches = node_context.definition.cache.enabled && searches;
     let mut graph = Graph::builder(&node_context.name);
     // An answer that was given before is looked for as soon as the question stands alone.
     let to_retrieve = if caches { "look_up" } else { "retrieve" };
-    let mut entries = vec!["route"];
+    let mut entries = Vec::new();
     let mut after = vec!["generate"];
     let mut models = vec!["generate", "repair"];
-    graph = graph.node("route", node(node_context, steps::route));
-    if has(GraphKind::Conversational) || has(GraphKind::Corrective) {
+    if searches {
+        graph = graph.node("route", node(node_context, steps::route));
+        entries.push("route");
+    }
+    let condenses = has(GraphKind::Conversational) || has(GraphKind::Corrective);
+    if has(GraphKind::Concierge) {
+        graph = concierge::with_concierge(graph, node_context);
+        graph = model_node(graph, "condense", node_context, steps::condense, None);
+        let next = move |turn: &TurnState| match turn.request.graph {
+            _ if turn.is_recalled() => END,
+            GraphKind::Concierge => "find_category",
+            _ => to_retrieve,
+        };
+        let mut ways = vec!["find_category"];
+        ways.extend(condenses.then_some(to_retrieve));
+        ways.extend((caches && condenses).then_some(END));
+        graph = graph.branch("condense", next, ways);
+        entries.push("intent");
+        models.push("condense");
+    } else if condenses {
         graph = model_node(graph, "condense", node_context, steps::condense, Some(to_retrieve));
+        models.push("condense");
+    }
+    if condenses {
         entries.extend(["condense", to_retrieve]);
         after.extend(["condense", to_retrieve]);
-        models.push("condense");
     }
     if has(GraphKind::Adaptive) {
         let mut after_classify = vec!["rewrite", to_retrieve, "generate"];
@@ -70,7 +93,7 @@ fn build(node_context: &Arc<NodeContext>) -> Result<Graph<TurnState>, BuildError
         after.extend(["classify", "rewrite", to_retrieve]);
         models.extend(["classify", "rewrite"]);
     }
-    if kinds.iter().any(|kind| *kind != GraphKind::Agentic) {
+    if kinds.iter().any(GraphKind::retrieves) {
         graph = graph
             .node("retrieve", node(node_context, steps::retrieve))
             .retry("retrieve", RetryPolicy::times(ATTEMPTS));
@@ -133,7 +156,10 @@ fn build(node_context: &Arc<NodeContext>) -> Result<Graph<TurnState>, BuildError
     }
     after.sort_unstable();
     after.dedup();
-    graph.branch("route", after_route(caches), after).branch(START, first(caches), entries).build()
+    if searches {
+        graph = graph.branch("route", after_route(caches), after);
+    }
+    graph.branch(START, first(caches), entries).build()
 }
 
 /// Adds a step with a model, in whose place an earlier answer may be offered, and where the graph goes after it.
@@ -172,11 +198,11 @@ fn with_cache(
     let onward = |turn: &TurnState| match turn.request.graph {
         _ if turn.is_recalled() => END,
         GraphKind::Agentic => "plan",
-        GraphKind::Conversational | GraphKind::Adaptive | GraphKind::Corrective => "retrieve",
+        _ => "retrieve",
     };
     let mut ways = vec![END];
     ways.extend(kinds.contains(&GraphKind::Agentic).then_some("plan"));
-    ways.extend(kinds.iter().any(|kind| *kind != GraphKind::Agentic).then_some("retrieve"));
+    ways.extend(kinds.iter().any(GraphKind::retrieves).then_some("retrieve"));
     graph
         .node("look_up", node(node_context, steps::look_up))
         .branch("look_up", onward, ways)
@@ -254,15 +280,19 @@ where
 }
 
 fn first(caches: bool) -> impl Fn(&TurnState) -> &'static str + Send + Sync + 'static {
-    move |turn| if turn.needs_route() { "route" } else { to_sources(turn, caches) }
+    move |turn| match turn.request.graph {
+        GraphKind::Concierge => "intent",
+        _ if turn.needs_route() => "route",
+        _ => to_sources(turn, caches),
+    }
 }
 
 fn after_route(caches: bool) -> impl Fn(&TurnState) -> &'static str + Send + Sync + 'static {
     move |turn| match turn.route.as_ref().and_then(|route| route.intent) {
         _ if turn.is_recalled() => END,
         None => "classify",
-        Some(Intent::Chat) => "generate",
-        Some(Intent::DirectRag | Intent::SpecificDocRag) => to_sources(turn, caches),
+        Some(Intent::Chat | Intent::General) => "generate",
+        Some(_) => to_sources(turn, caches),
     }
 }
 
@@ -275,7 +305,7 @@ fn to_sources(turn: &TurnState, caches: bool) -> &'static str {
         // What follows up on a conversation does not stand alone.
         GraphKind::Agentic if turn.has_history() => "plan",
         _ if caches => "look_up",
-        GraphKind::Conversational | GraphKind::Adaptive | GraphKind::Corrective => "retrieve",
         GraphKind::Agentic => "plan",
+        _ => "retrieve",
     }
 }

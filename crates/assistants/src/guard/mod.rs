@@ -70,6 +70,11 @@ fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a pattern that can be read")
 }
 
+/// Whether all values of some words are in a text, or were said by the person.
+pub(crate) fn bears_out(text: &str, words: &str, said: &str, language: Language) -> bool {
+    unborne_values(words, &values(text), said, language).is_empty()
+}
+
 /// Looks at an answer. `said` is what the person said: amounts and dates in it need no source.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! The files of languages: what ibid itself says in a conversation, and the words by which it understands a message
 //! without a model. A new language is a file in `languages` and its row here.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -18,6 +19,8 @@ pub(crate) struct Catalogue {
     pub(crate) texts: Texts,
     /// What people say.
     pub(crate) words: Words,
+    /// How people speak of amounts.
+    pub(crate) amounts: Amounts,
 }
 
 /// What ibid says, with places for values in braces.
@@ -55,6 +58,65 @@ pub(crate) struct Texts {
     pub(crate) best_round: String,
     pub(crate) may_search_web: String,
     pub(crate) similar_answer: String,
+    pub(crate) options_found: String,
+    pub(crate) options_all: String,
+    pub(crate) options_none: String,
+    pub(crate) options_relaxed: String,
+    pub(crate) options_nothing_asked: String,
+    pub(crate) options_no_catalogue: String,
+    pub(crate) name_unclear: String,
+    pub(crate) name_unknown: String,
+    pub(crate) without_field: String,
+    pub(crate) which_car: String,
+    pub(crate) no_car: String,
+    pub(crate) financing: String,
+    pub(crate) financing_least: String,
+    pub(crate) financing_terms: String,
+    pub(crate) financing_months: String,
+    pub(crate) months: String,
+    pub(crate) instalment: String,
+    pub(crate) last_instalment: String,
+    pub(crate) total: String,
+    pub(crate) interest: String,
+    pub(crate) help: String,
+    pub(crate) at_most: String,
+    pub(crate) at_least: String,
+}
+
+/// How people speak of amounts, without case and accents.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Amounts {
+    /// What stands around a number (#) that is the most.
+    pub(crate) at_most: Vec<String>,
+    /// What stands around a number that is the least.
+    pub(crate) at_least: Vec<String>,
+    /// What leads a number that is too much.
+    pub(crate) before: Vec<String>,
+    /// What leads a number that is too little.
+    pub(crate) after: Vec<String>,
+    /// What leads a number that need not be exact.
+    pub(crate) around: Vec<String>,
+    /// What stands between the ends of a range.
+    pub(crate) to: Vec<String>,
+    /// What stands between the words of a number, and between names.
+    pub(crate) and: Vec<String>,
+    /// What stands between names of which any will do.
+    pub(crate) or: Vec<String>,
+    /// What leads names that are not wanted.
+    pub(crate) not: Vec<String>,
+    /// What multiplies by a thousand.
+    pub(crate) thousand: Vec<String>,
+    /// What multiplies by a million.
+    pub(crate) million: Vec<String>,
+    /// What halves.
+    pub(crate) half: Vec<String>,
+    /// Words for places in a list: the first, the second; the last has 0.
+    pub(crate) places: BTreeMap<String, u32>,
+    /// Words for what was spoken of last.
+    pub(crate) that: Vec<String>,
+    /// Numbers in words.
+    pub(crate) numbers: BTreeMap<String, u32>,
 }
 
 /// What people say, without case and accents.
@@ -107,6 +169,7 @@ struct File {
     iso639_3: String,
     texts: Texts,
     words: WordLists,
+    amounts: Amounts,
 }
 
 #[derive(Deserialize)]
@@ -126,7 +189,7 @@ struct WordLists {
 }
 
 fn read(code: &'static str, text: &str) -> Result<Catalogue, String> {
-    let File { english_name, iso639_3, texts, words, .. } =
+    let File { english_name, iso639_3, texts, words, amounts, .. } =
         toml::from_str(text).map_err(|error| error.to_string())?;
     let list = |words: &str| words.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
     let smalltalk = format!("(?x)^(?:{})$", words.smalltalk);
@@ -143,7 +206,7 @@ fn read(code: &'static str, text: &str) -> Result<Catalogue, String> {
         asides: words.asides,
         same: words.same.iter().map(|group| list(group)).collect(),
     };
-    Ok(Catalogue { code, iso639_3, english_name, texts, words })
+    Ok(Catalogue { code, iso639_3, english_name, texts, words, amounts })
 }
 
 /// A text with values in their places.
@@ -164,7 +227,7 @@ pub(crate) fn filled(text: &str, values: &[(&str, &dyn std::fmt::Display)]) -> S
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeSet;
 
     use super::*;
 

@@ -11,7 +11,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use catalogue::Catalogue;
-pub(crate) use catalogue::{CATALOGUES, Texts, filled};
+pub(crate) use catalogue::{Amounts, CATALOGUES, Texts, filled};
 
 /// How much the detector's word counts, beside one common word of a language.
 const DETECTED: f32 = 0.9;

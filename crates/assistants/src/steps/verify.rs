@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ibid_core::answer::{RoutedBy, Warning, WarningKind};
+use ibid_core::answer::{Intent, RoutedBy, Warning, WarningKind};
 use ibid_core::event::TurnEvent;
 use ibid_graph::{Context, NodeError, Terminal};
 use serde_json::json;
@@ -30,7 +30,15 @@ pub(crate) async fn verify(
     let knowledge = node_context.definition.knowledge;
     if turn.is_chat() || turn.sources.is_empty() {
         let unknown = !turn.is_chat() && knowledge == Knowledge::Documents;
-        let answer = written.answer.clone();
+        let mut answer = written.answer.clone();
+        let is_general = turn.route.as_ref().is_some_and(|route| route.intent == Some(Intent::General));
+        // Who only talks has looked nothing up: figures would be invented.
+        if is_general && !guard::bears_out("", &answer, &turn.said_by_person(), turn.request.spoken.language)
+        {
+            emit(&context, &TurnEvent::DraftWithdrawn { reason: String::new() });
+            answer.clone_from(&turn.texts().help);
+            context.token(answer.clone());
+        }
         let mut checked = VerifiedAnswer { answer, citations: Vec::new(), warnings: Vec::new() };
         if knowledge != Knowledge::Open && may_be_a_question(&turn) {
             checked.warnings.push(warning(WarningKind::NotFromDocuments, &turn.texts().taken_for_chat, &[]));
@@ -100,8 +108,8 @@ fn not_from_documents(turn: &TurnState) -> Warning {
 
 /// Whether a router decided that this is chat, and not the person nor the words themselves.
 fn may_be_a_question(turn: &TurnState) -> bool {
-    let by = turn.route.as_ref().filter(|_| turn.is_chat()).map(|route| route.by);
-    matches!(by, Some(RoutedBy::Distance | RoutedBy::Model))
+    let route = turn.route.as_ref().filter(|route| route.intent == Some(Intent::Chat));
+    matches!(route.map(|route| route.by), Some(RoutedBy::Distance | RoutedBy::Model))
 }
 
 /// Where the graph goes after it: the answer is written again, or it is said.

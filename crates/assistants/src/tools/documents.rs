@@ -67,7 +67,7 @@ fn tool<T: JsonSchema>(
     description: &str,
     (asks, query): (Option<&'static str>, Query),
 ) -> Arc<dyn Tool> {
-    let (index, retrieval) = (context.index.clone(), context.retrieval.clone());
+    let (index, retrieval) = (context.index.clone(), context.definition.retrieval.clone());
     Arc::new(DocumentTool { spec: spec::<T>(name, description), asks, query, index, retrieval })
 }
 

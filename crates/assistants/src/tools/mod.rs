@@ -1,5 +1,6 @@
 //! The tools that ship with ibid, in one table. Each takes typed arguments, and whoever sends others is told what is wrong.
 
+mod catalogue;
 mod documents;
 mod mcp;
 mod stocks;
@@ -10,6 +11,7 @@ mod web_search;
 
 use std::sync::Arc;
 
+use ibid_core::catalogue::Catalogues;
 use ibid_core::evidence::Index;
 use ibid_core::model::{AnswerSchema, ToolSpec};
 use ibid_core::tool::{Tool, ToolError};
@@ -18,7 +20,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::definition::Retrieval;
+use crate::definition::Definition;
 pub use mcp::connect;
 use stocks::Stocks;
 use weather::Weather;
@@ -44,17 +46,21 @@ pub struct ToolSwitch {
 pub struct ToolContext<'a> {
     /// The documents.
     pub index: &'a Arc<dyn Index>,
-    /// How the assistant searches them.
-    pub retrieval: &'a Retrieval,
+    /// The catalogues.
+    pub catalogues: Option<&'a Arc<dyn Catalogues>>,
+    /// What the assistant is.
+    pub definition: &'a Definition,
     /// The services that tools may ask.
     pub settings: &'a ToolSettings,
 }
 
 /// All of them. A new tool is a row here and a file beside this one.
-pub const TOOLS: [ToolEntry; 8] = [
+pub const TOOLS: [ToolEntry; 10] = [
     ToolEntry { name: "search_documents", setting: None, build: documents::search_documents },
     ToolEntry { name: "search_knowledge", setting: None, build: documents::search_knowledge },
     ToolEntry { name: "query_tables", setting: None, build: tables::query_tables },
+    ToolEntry { name: "search_catalogue", setting: None, build: catalogue::search_catalogue },
+    ToolEntry { name: "compute_financing", setting: None, build: catalogue::compute_financing },
     ToolEntry { name: "lookup_hts_code", setting: None, build: documents::lookup_hts_code },
     ToolEntry { name: "check_tariffs", setting: None, build: documents::check_tariffs },
     ToolEntry {

@@ -39,7 +39,11 @@ pub(super) fn query_tables(context: &ToolContext<'_>) -> Result<Arc<dyn Tool>, S
         "Finds a table by what it is about, and gives its rows that fulfil conditions, or the count, sum, minimum, \
          maximum or mean of a column.",
     );
-    Ok(Arc::new(TableTool { spec, index: context.index.clone(), retrieval: context.retrieval.clone() }))
+    Ok(Arc::new(TableTool {
+        spec,
+        index: context.index.clone(),
+        retrieval: context.definition.retrieval.clone(),
+    }))
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -59,7 +59,7 @@ fn help_says_what_there_is() {
 #[test]
 fn a_graph_is_drawn_and_a_wrong_name_is_met_with_the_nearest() {
     let folder = tempfile::tempdir().unwrap();
-    let all = "default\nfintech\npolicy-desk\nresearch\ntrade-compliance\nrehearsal\n";
+    let all = "car-sales\ndefault\nfintech\npolicy-desk\nresearch\ntrade-compliance\nrehearsal\n";
     assert_eq!(printed(&run(folder.path(), &["graph"])), all);
     insta::assert_snapshot!(printed(&run(folder.path(), &["graph", "rehearsal"])));
     insta::assert_snapshot!(

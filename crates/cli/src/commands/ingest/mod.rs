@@ -31,12 +31,14 @@ const MOST_NAMED: usize = 10;
 pub(super) fn run(config: &Settings, ingest: &Ingest) -> anyhow::Result<ExitCode> {
     let assistant =
         ingest.assistant.as_deref().map(|name| AssistantRegistry::find(config, name)).transpose()?;
-    let definition = assistant.map(|assistant| assistant.definition).unwrap_or_default();
+    let faq = tempfile::tempdir().context("no temporary folder can be made")?;
     let Found { mut sources, left_out } = sources(&ingest.sources)?;
     name_left_out(&left_out);
-    if ingest.sources.is_empty() {
-        sources.extend(definition.documents.iter().map(Source::named));
+    if let Some(assistant) = assistant.as_ref().filter(|_| ingest.sources.is_empty()) {
+        sources.extend(assistant.definition.documents.iter().map(Source::named));
+        sources.extend(Source::categories(assistant, faq.path())?);
     }
+    let definition = assistant.map(|assistant| assistant.definition).unwrap_or_default();
     if sources.is_empty() {
         let labels: Vec<&str> = FILE_FORMATS.iter().map(|entry| entry.label).collect();
         bail!("there is nothing to load: no file was found that can be read ({})", labels.join(", "));

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use ibid_app::DocumentFields;
+use ibid_assistants::Assistant;
 use ibid_assistants::definition::RemoteDocument;
 use ibid_reading::format_of_name;
 
@@ -20,6 +22,18 @@ pub(super) struct Source {
 impl Source {
     fn at(place: String, key: String) -> Self {
         Self { place, key, known: None }
+    }
+
+    /// The categories of common questions of an assistant, as files in a folder: those that ship are none.
+    pub(super) fn categories(assistant: &Assistant, folder: &Path) -> anyhow::Result<Vec<Self>> {
+        let mut categories = Vec::new();
+        for (name, text) in &assistant.faq {
+            let (key, _) = DocumentFields::category(assistant, name);
+            let path = folder.join(name);
+            std::fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;
+            categories.push(Self::at(path.to_string_lossy().into_owned(), key));
+        }
+        Ok(categories)
     }
 
     pub(super) fn named(document: &RemoteDocument) -> Self {

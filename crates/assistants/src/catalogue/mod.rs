@@ -1,0 +1,32 @@
+//! Catalogues in a conversation: what a person says becomes criteria, criteria find options, and options are shown.
+
+mod criteria;
+mod fields;
+mod form;
+mod names;
+mod numbers;
+mod search;
+mod show;
+
+pub use criteria::{Criteria, CriteriaChange, SaidCriterion, Sort, UnclearName, UnderstoodCriteria};
+pub(crate) use criteria::{LIMIT, understand};
+pub(crate) use fields::Fields;
+pub use form::InstalmentsForm;
+pub(crate) use form::{INSTALMENTS, OPTIONS, OptionsForm, formats, last_instalments, last_options};
+pub(crate) use numbers::{number_in, numbers_of, whole_numbers_in};
+pub(crate) use search::search;
+pub use search::{CatalogueOption, CatalogueResult};
+pub(crate) use show::{criteria as criteria_in_words, grouped, list, money, relaxed};
+
+use ibid_core::catalogue::CatalogueInfo;
+
+use crate::definition::CatalogueSettings;
+
+/// What words of a person mean to a catalogue, alone: without what was said before, and without what was shown.
+pub fn understand_alone(
+    settings: &CatalogueSettings,
+    catalogue: &CatalogueInfo,
+    change: &CriteriaChange,
+) -> UnderstoodCriteria {
+    understand(&Fields::of(settings, catalogue), change, None, &std::collections::BTreeMap::new())
+}
