@@ -19,7 +19,7 @@ use serde_json::json;
 use crate::library::{embedder, load, open, reader};
 use crate::showroom::{CARS, car_sales, catalogues, scope};
 
-fn file(name: &str) -> Vec<String> {
+pub(crate) fn file(name: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("catalogue").join(name);
     let text = std::fs::read_to_string(path).unwrap();
     text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()).map(str::to_owned).collect()
@@ -40,7 +40,7 @@ fn change(words: &str) -> CriteriaChange {
 }
 
 /// What was understood, as the file of requests writes it: fields in alphabetical order.
-fn written(understood: &UnderstoodCriteria) -> Vec<String> {
+pub(crate) fn written(understood: &UnderstoodCriteria) -> Vec<String> {
     let mut parts = Vec::new();
     for (field, wanted) in &understood.criteria.fields {
         parts.push(match wanted {
@@ -68,7 +68,7 @@ fn sorted(names: &[String]) -> Vec<String> {
 }
 
 /// The filter that a line expects: names may have spaces, so a part begins where a field does.
-fn expected(line: &str) -> Vec<String> {
+pub(crate) fn expected(line: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     for word in line.split_whitespace() {
         let begins = word == "?" || word.contains(['=', '<', '>']);

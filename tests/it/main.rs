@@ -6,6 +6,7 @@
 mod answers;
 mod cache;
 mod catalogue;
+mod concierge;
 mod examples;
 mod grounding;
 mod injection;

@@ -166,6 +166,6 @@ pub struct FaqSettings {
 
 impl Default for FaqSettings {
     fn default() -> Self {
-        Self { relevance: 0.3 }
+        Self { relevance: 0.35 }
     }
 }
