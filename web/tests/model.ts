@@ -114,14 +114,51 @@ function checked(last: string): Reply | undefined {
   return undefined;
 }
 
+/** What a concierge is told to make of each message: what is wanted, and what it says of a car or of a payment. */
+const WANTED: readonly (readonly [RegExp, string, object])[] = [
+  [/hola|^hello/i, "general", {}],
+  [/jetta autom/i, "buy", { model: "Jetta", transmission: "automático" }],
+  [/menos de 300/i, "buy", { price: "menos de 300 mil" }],
+  [/sucursal/i, "faq", {}],
+  [/n[uú]m(?:ero|ber) (\d)/i, "financing", { option: "número $1" }],
+  [/cuánto sería al mes/i, "financing", {}],
+  [/48 meses/i, "financing", { months: "48 meses" }],
+];
+
+/** Replies to a concierge; nothing to other requests. */
+function concierge(last: string): Reply | undefined {
+  const message = last.split(/(?:Último mensaje|Mensaje|Last message|Message): /).at(-1) ?? "";
+  const found = WANTED.find(([pattern]) => pattern.test(message));
+  const said = Object.entries(found?.[2] ?? {}).map(([field, words]) => [
+    field,
+    String(words).replace("$1", message.match(found?.[0] ?? /x/)?.[1] ?? ""),
+  ]);
+  if (last.includes("Clasificas los mensajes") || last.includes("You sort the messages"))
+    return { text: JSON.stringify({ intent: found?.[1] ?? "general", sure: true }) };
+  if (last.includes("busca algo en un catálogo") || last.includes("looks for something in a catalogue")) {
+    const criteria = said.map(([field, words]) => ({ field, words }));
+    return { text: JSON.stringify({ criteria, drop: [], start_over: false }) };
+  }
+  if (last.includes("pregunta por mensualidades") || last.includes("asks for instalments")) {
+    const none = { option: "", price: "", down_payment: "", months: "" };
+    return { text: JSON.stringify({ ...none, ...Object.fromEntries(said) }) };
+  }
+  if (last.includes("Debajo de tus palabras") || last.includes("follows below your words"))
+    return { text: last.includes("instalment_") ? "Así quedarían tus pagos." : "Mira estas opciones.", every: 5 };
+  if (last.includes("Explanada Puebla")) return { text: "Sí, en Explanada Puebla [1].", every: 5 };
+  return undefined;
+}
+
 function reply(asked: Asked): Reply {
   const all = JSON.stringify(asked.messages);
   const form = JSON.stringify(asked.response_format ?? {});
   const questions = asked.messages.filter((message) => message.role === "user").map((one) => String(one.content));
   const last = questions.at(-1) ?? "";
+  if (all.includes("se entienda sin la conversación")) return { text: "¿Tienen sucursal en Puebla?" };
   if (all.includes("can be understood without the conversation")) return { text: "What is the rate for 8539.52.00?" };
-  const check = checked(last);
+  const check = checked(last) ?? concierge(last);
   if (check) return check;
+  if (all.includes("No menciones autos")) return { text: "¡Hola! ¿Qué auto buscas?", every: 5 };
   if (form.includes("hts_codes")) return { text: JSON.stringify(COMPLIANCE), every: 5 };
   if (form.includes("timeline")) return { text: JSON.stringify(INCIDENT), every: 5 };
   if (form.includes("follow_up_questions")) return { text: JSON.stringify(STRUCTURED), every: 5 };

@@ -64,6 +64,11 @@ export class Stage {
     return stage;
   }
 
+  /** Runs a command of the program in the folder of the server. */
+  run(...command: readonly string[]) {
+    execFileSync(program, command, { cwd: this.folder, env: bare(), stdio: ["ignore", "ignore", "pipe"] });
+  }
+
   get url(): string {
     return `http://127.0.0.1:${this.port}`;
   }

@@ -52,6 +52,9 @@ pub(crate) struct FoundOptions {
     pub(crate) result: CatalogueResult,
     /// Whether there is a catalogue at all.
     pub(crate) has_catalogue: bool,
+    /// What it is called.
+    #[serde(default)]
+    pub(crate) title: String,
 }
 
 /// What is to be paid in instalments, and how.

@@ -203,6 +203,52 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/assistants/{assistant}/tools/{tool}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Call one of its tools, as the page does to work something out again */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    assistant: string;
+                    tool: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            responses: {
+                /** @description done */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": unknown;
+                    };
+                };
+                "4XX": components["responses"]["Problem"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/assistants/{assistant}/subgraphs": {
         parameters: {
             query?: never;
@@ -2680,7 +2726,7 @@ export interface components {
             score?: number | null;
         };
         /** @description What a person wants. */
-        Intent: "chat" | "direct_rag" | "specific_doc_rag";
+        Intent: "chat" | "direct_rag" | "specific_doc_rag" | "faq" | "buy" | "financing" | "general";
         /** @description What decided the intent. */
         RoutedBy: "mode" | "mention" | "smalltalk" | "phrase" | "distance" | "model";
         /** @description A document by its names, as a person may call it. */

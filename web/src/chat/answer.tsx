@@ -11,6 +11,7 @@ import { useConversation } from "./context";
 import { FeedbackButtons } from "./feedback";
 import { useItem } from "./item";
 import { type Item, isWorking } from "./items";
+import { OfferView, offerOf } from "./offer";
 import { Plan, Progress, Research } from "./progress";
 import { Prose } from "./prose";
 import { isInterrupted } from "./turn";
@@ -25,6 +26,7 @@ export function Answer() {
   const interrupted = item.kind === "turn" && isInterrupted(item.followed?.turn);
   const running = isWorking(item);
   const run = item.kind === "question" ? undefined : item.run;
+  const offer = offerOf(metadata);
   useDetails(item, metadata, open, show);
   return (
     <MessagePrimitive.Root className="answer" aria-busy={running && !interrupted}>
@@ -38,7 +40,8 @@ export function Answer() {
         <Research rounds={metadata.research} />
       )}
       {metadata.cached && <Cached from={metadata.cached} />}
-      {item.text && <Prose text={item.text} metadata={metadata} name={item.id} />}
+      {item.text && <Prose text={offer?.words ?? item.text} metadata={metadata} name={item.id} />}
+      {offer && item.kind === "answer" && <OfferView offer={offer} run={item.run} />}
       <Notices metadata={metadata} name={item.id} />
       <Citations metadata={metadata} name={item.id} />
       {!running && (
@@ -52,7 +55,7 @@ export function Answer() {
             <Icon name="retry" />
           </ActionBarPrimitive.Reload>
           {run && <FeedbackButtons run={run} />}
-          {metadata.structured !== undefined && (
+          {metadata.structured !== undefined && !offer && (
             <button type="button" className="button bare" onClick={() => show(`details:${item.id}`)}>
               <Icon name="documents" />
               {words.details.title}
@@ -102,8 +105,8 @@ function useDetails(item: Item, metadata: Metadata, open: string | undefined, sh
     if (item.kind !== "answer" || !isNew.current) return;
     isNew.current = false;
     const wide = window.matchMedia("(min-width: 70rem)").matches;
-    if (structured !== undefined && !open && wide) show(`details:${item.id}`);
-  }, [item, structured, open, show]);
+    if (structured !== undefined && !offerOf(metadata) && !open && wide) show(`details:${item.id}`);
+  }, [item, structured, metadata, open, show]);
 }
 
 /** Where an answer comes from that was given before, and how to have it anew. */

@@ -13,6 +13,12 @@ export type Schema = {
   readonly "x-titles"?: Readonly<Record<string, string>>;
   /** What the values of `enum` are called, by language, in the same order. */
   readonly "x-labels"?: Readonly<Record<string, readonly string[]>>;
+  /** The unit of a number, such as km. */
+  readonly "x-unit"?: string;
+  /** The fields that name an item. */
+  readonly "x-name"?: readonly string[];
+  /** The tool of the assistant that works it out again. */
+  readonly "x-tool"?: string;
   /** The currency of an amount, such as EUR. */
   readonly "x-currency"?: string;
 };

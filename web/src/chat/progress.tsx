@@ -8,6 +8,7 @@ import { attempt } from "../ui/notices";
 import { Problem } from "../ui/parts";
 import { useNumbers, useWords, type Words } from "../words";
 import { useConversation } from "./context";
+import { objects } from "./field-schema";
 import type { Followed } from "./follow";
 import { reply, stop } from "./requests";
 import {
@@ -80,6 +81,15 @@ function Interrupted({ turn }: { turn: Turn }) {
   return (
     <section className="notice interrupted" aria-label={words.chat.interrupted}>
       <InterruptQuestion value={interrupt} />
+      {optionsIn(interrupt).length > 0 && (
+        <p className="row option-replies">
+          {optionsIn(interrupt).map((option) => (
+            <button key={option.number} type="button" className="button" onClick={() => say(String(option.number))}>
+              {option.number}. {option.title}
+            </button>
+          ))}
+        </p>
+      )}
       {isYesOrNo(interrupt) && (
         <p className="row">
           <button type="button" className="button" onClick={() => say("yes")}>
@@ -97,6 +107,14 @@ function Interrupted({ turn }: { turn: Turn }) {
         </button>
       </p>
     </section>
+  );
+}
+
+/** The options that a question is about. */
+function optionsIn(value: unknown): readonly { number: number; title: string }[] {
+  const given = typeof value === "object" && value !== null && "options" in value ? value.options : [];
+  return objects(given).flatMap(({ number, title }) =>
+    typeof number === "number" && typeof title === "string" ? [{ number, title }] : [],
   );
 }
 

@@ -72,6 +72,7 @@ pub(crate) struct Texts {
     pub(crate) financing: String,
     pub(crate) financing_least: String,
     pub(crate) financing_terms: String,
+    pub(crate) financing_source: String,
     pub(crate) financing_months: String,
     pub(crate) months: String,
     pub(crate) instalment: String,

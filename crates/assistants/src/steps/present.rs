@@ -35,6 +35,8 @@ struct Facts {
     below: String,
     /// The tool that it comes from.
     tool: &'static str,
+    /// What that is called for people.
+    title: String,
     format: &'static str,
     form: Value,
     /// Whether there is something that a model could find words for.
@@ -64,7 +66,7 @@ pub(crate) async fn present(
     } else {
         (facts.own.clone(), TurnCost::default())
     };
-    let mut text = words;
+    let mut text = words.clone();
     if !facts.below.is_empty() {
         text = format!("{text} [1]\n\n{}", facts.below);
     }
@@ -75,6 +77,8 @@ pub(crate) async fn present(
     let mut structured = facts.form;
     if structured.is_object() {
         structured["answer"] = text.clone().into();
+        // For whoever shows the data in another way than the text does.
+        structured["words"] = words.into();
         structured["citations"] = json!(citations);
     }
     let checked = VerifiedAnswer { answer: text.clone(), citations, warnings: Vec::new() };
@@ -89,6 +93,7 @@ fn plain(text: &str) -> Facts {
         values: BTreeMap::new(),
         below: String::new(),
         tool: "",
+        title: String::new(),
         format: crate::format::TEXT,
         form: Value::Null,
         has_words: false,
@@ -108,7 +113,7 @@ fn cited(facts: &Facts) -> (Vec<Source>, Vec<Citation>) {
         source,
         document_id: facts.tool.to_owned(),
         document_type: "tool".to_owned(),
-        title: facts.tool.to_owned(),
+        title: facts.title.clone(),
         page: None,
         snippet: facts.below.lines().next().unwrap_or_default().to_owned(),
         found: QuoteMatch::Exact,
@@ -125,7 +130,7 @@ fn cited(facts: &Facts) -> (Vec<Source>, Vec<Citation>) {
 fn options(node_context: &NodeContext, turn: &TurnState, found: &FoundOptions) -> Facts {
     let (settings, texts, language) =
         (&node_context.definition.catalogue, turn.texts(), turn.request.spoken.language);
-    let FoundOptions { understood, result, has_catalogue } = found;
+    let FoundOptions { understood, result, has_catalogue, .. } = found;
     let wanted = criteria_in_words(&understood.criteria, settings, language);
     let mut own: Vec<String> = Vec::new();
     for words in &understood.unknown {
@@ -167,6 +172,7 @@ fn options(node_context: &NodeContext, turn: &TurnState, found: &FoundOptions) -
         values: values.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect(),
         below: list(&result.options, settings),
         tool: "search_catalogue",
+        title: found.title.clone(),
         format: OPTIONS,
         form: serde_json::to_value(form).unwrap_or_default(),
         // What is unclear or not there is said plainly.
@@ -223,6 +229,7 @@ fn payments(node_context: &NodeContext, turn: &TurnState, form: &InstalmentsForm
         values: known,
         below: rows.join("\n"),
         tool: "compute_financing",
+        title: texts.financing_source.clone(),
         format: INSTALMENTS,
         form: serde_json::to_value(form).unwrap_or_default(),
         has_words: own.len() == 2,

@@ -47,7 +47,7 @@ async fn found(node_context: &NodeContext, turn: &TurnState) -> Result<FoundOpti
     } else {
         crate::catalogue::CatalogueResult::default()
     };
-    Ok(FoundOptions { understood, result, has_catalogue: true })
+    Ok(FoundOptions { understood, result, has_catalogue: true, title: first.title.clone() })
 }
 
 /// The numbers of the options that were shown, by field.
