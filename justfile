@@ -97,6 +97,24 @@ eval-cache data="../shared/data": fetch-test-models
 eval-tables data="../shared/data": fetch-test-models
     cargo run --quiet --package ibid-bench -- tables {{data}}
 
+# A catalogue of used cars to try the assistant car-sales with: `just cars > cars.csv`
+cars rows="20000":
+    @cargo run --quiet --package ibid-bench -- cars {{rows}}
+
+# A query over a catalogue beside bare DataFusion over the same rows in memory: ten minutes, most of them loading two million rows
+bench-catalogue rows="2000000": fetch-test-models
+    cargo run --quiet --package ibid-bench -- catalogue {{rows}}
+
+# What 300 requests, 500 misspellings, 100 names that are not there and 200 attempts to inject become, and what a real small model
+# makes of the requests: an hour, IBID_EVERY=6 for every sixth request to the model
+eval-catalogue: fetch-test-models
+    cargo test --workspace --all-features --test it -- --nocapture catalogue::
+    cargo test --workspace --all-features --test it -- --ignored --nocapture concierge::how_well_a_small
+
+# How well common questions find their category, at each threshold: a minute
+eval-faq: fetch-test-models
+    cargo test --workspace --all-features --test it -- --ignored --nocapture concierge::how_well_questions
+
 # How questions find their way, and follow-ups become questions, with a real small model: some fifteen minutes
 eval-routing: fetch-test-models
     cargo test --workspace --all-features --test it -- --ignored --nocapture --test-threads 1 routing::

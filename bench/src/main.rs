@@ -22,6 +22,9 @@ use serde_json::Value;
 
 use figure::{Figure, Goal};
 
+/// The seed of the catalogue that is written for people to try.
+const SEED: u64 = 7;
+
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
@@ -31,6 +34,11 @@ fn main() -> anyhow::Result<()> {
         ["retrieval", data, most] => knowledge::evaluate(Path::new(data), most.parse()?, None),
         ["weights", data, most, model] => knowledge::evaluate(Path::new(data), most.parse()?, Some(model)),
         ["cache", data] => assistants::cache(Path::new(data)),
+        ["cars", rows] => {
+            print!("{}", ibid_testkit::cars::cars(rows.parse()?, SEED));
+            Ok(())
+        }
+        ["catalogue", most] => assistants::catalogue(most.parse()?),
         ["cells", data] => assistants::cells(Path::new(data)),
         ["tables", data] => assistants::tables(Path::new(data)),
         ["quotes", data] => assistants::quotes(Path::new(data)),
@@ -54,7 +62,7 @@ fn main() -> anyhow::Result<()> {
         }
         ["part", "models-bare"] => show(&models::here::bare()?),
         _ => bail!(
-            "usage: ibid-bench graph PYTHON SCRIPT | models | quality XQUAD | retrieval DATA MOST | weights DATA MOST MODEL | knowledge DATA MOST PYTHON | quotes DATA | cache DATA | cells DATA | tables DATA | server IBID DOCUMENTS PYTHON GRAPH"
+            "usage: ibid-bench graph PYTHON SCRIPT | models | quality XQUAD | retrieval DATA MOST | weights DATA MOST MODEL | knowledge DATA MOST PYTHON | quotes DATA | cache DATA | cars ROWS | catalogue ROWS | cells DATA | tables DATA | server IBID DOCUMENTS PYTHON GRAPH"
         ),
     }
 }

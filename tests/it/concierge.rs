@@ -191,6 +191,7 @@ async fn how_well_a_small_model_reads_requests() {
         };
         read += 1;
         let got = written(&understand_alone(&settings, &info, &said));
+        println!("{all}: {request}: {}", got == expected(filter));
         if got == expected(filter) {
             exact += 1;
         } else {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ibid_core::ThreadId;
+use ibid_core::catalogue::Catalogues;
 use ibid_core::evidence::Index;
 use ibid_engine::{Engine, RunStatus};
 use ibid_testkit::{Reply, Script, ScriptedServer, Seen};
@@ -17,7 +18,18 @@ use crate::stage::{Stage, played, scope};
 fn script(seen: &Seen) -> Reply {
     let shown = seen.body["messages"].to_string();
     let has_results = shown.contains("\"role\":\"tool\"");
-    if shown.contains("Plan how to answer") {
+    if shown.contains("You sort the messages") {
+        let intent = if shown.contains("And for lamps") { "financing" } else { "buy" };
+        Reply::text(&json!({ "intent": intent, "sure": true }).to_string())
+    } else if shown.contains("looks for something in a catalogue") {
+        let criteria = json!([{ "field": "body", "words": "SUV" }]);
+        Reply::text(&json!({ "criteria": criteria, "drop": [], "start_over": false }).to_string())
+    } else if shown.contains("The person asks for instalments") {
+        let said = json!({ "option": "the first one", "price": "", "down_payment": "", "months": "" });
+        Reply::text(&said.to_string())
+    } else if shown.contains("follows below your words") {
+        Reply::text("Here you are.")
+    } else if shown.contains("Plan how to answer") {
         let inputs = json!([{ "name": "query", "value": "lamps" }]);
         let step = json!({
             "number": 1, "action": "search_documents", "reasoning": "", "description": "search", "inputs": inputs,
@@ -50,6 +62,7 @@ fn script(seen: &Seen) -> Reply {
 /// requests were made that were made before.
 async fn killed_at(
     index: Arc<dyn Index>,
+    catalogues: Option<Arc<dyn Catalogues>>,
     assistant: &str,
     mode: &str,
     requests: usize,
@@ -64,6 +77,9 @@ async fn killed_at(
     }))
     .await;
     let mut stage = Stage::of(assistant, index, server.url());
+    if mode == "concierge" {
+        stage.catalogues = catalogues;
+    }
     if mode == "research" {
         // An answer is looked up and kept as well, but none of an earlier turn is found.
         stage.assistant.definition.description = ThreadId::new().to_string();
@@ -114,14 +130,16 @@ async fn a_killed_turn_asks_no_model_twice_for_a_finished_step() {
         ("trade-compliance", "standard", 3),
         ("trade-compliance", "agentic", 8),
         ("research", "research", 10),
+        ("car-sales", "concierge", 6),
     ];
+    let port: Option<Arc<dyn Catalogues>> = Some(crate::showroom::catalogues().await);
     for (assistant, mode, calls) in assistants {
         // Rounds may be alike: what is asked again without a kill is not asked because of one.
-        let alike = killed_at(index.clone(), assistant, mode, usize::MAX, Duration::ZERO).await;
+        let alike = killed_at(index.clone(), port.clone(), assistant, mode, usize::MAX, Duration::ZERO).await;
         for requests in 1..=calls {
             for wait in [0, 4, 12] {
                 let wait = Duration::from_millis(wait);
-                let again = killed_at(index.clone(), assistant, mode, requests, wait).await;
+                let again = killed_at(index.clone(), port.clone(), assistant, mode, requests, wait).await;
                 let more = again.saturating_sub(alike);
                 assert!(
                     more <= 1,

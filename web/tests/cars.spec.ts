@@ -49,7 +49,7 @@ async function shot(page: Page, name: string) {
   if (process.env.IBID_SHOTS) await page.screenshot({ path: `${process.env.IBID_SHOTS}/${name}.png` });
 }
 
-test("from a greeting to instalments, as a person would have it", async ({ page }) => {
+test("from a greeting to instalments, as a person would have it", async ({ page, stage }) => {
   await ask(page, "Hola", { assistant: "car-sales" });
   await answered(page);
   await expect(page.locator(".answer").last()).toContainText("¿Qué auto buscas?");
@@ -99,6 +99,9 @@ test("from a greeting to instalments, as a person would have it", async ({ page 
   await expect(instalments.getByRole("row")).toHaveCount(6);
   await expect(instalments.locator('tr[aria-current="true"]')).toContainText("49");
   await shot(page, "cars-sliders");
+
+  const refused = await stage.post("/assistants/car-sales/tools/compute_financing", { price: 100_000, months: [12] });
+  expect(refused.detail).toContain("12 months are not from 36 to 72");
 
   await say(page, "¿y a 48 meses?");
   await answered(page);

@@ -1,13 +1,15 @@
 //! A question to a catalogue, as DataFusion runs it over the stored rows. It holds numbers alone: names are asked for by their
 //! places, so that nothing that a person or a model wrote gets into it.
 
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use arrow_array::{Array, Int64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use datafusion::dataframe::DataFrame;
 use datafusion::datasource::TableProvider;
-use datafusion::logical_expr::{Expr, SortExpr, col, lit};
+use datafusion::logical_expr::{Expr, col, lit};
 use datafusion::prelude::SessionContext;
+use futures_util::TryStreamExt;
 use ibid_core::catalogue::{
     CatalogueColumnKind, CatalogueCondition, CatalogueQuery, CatalogueRow, CatalogueRows, CatalogueValue,
     Wanted,
@@ -20,10 +22,16 @@ use crate::Error;
 /// So many rows come along at most.
 const MOST_ROWS: usize = 100;
 
+/// The rows of a catalogue, as DataFusion reads them; all of them, if they are in memory.
+pub(super) struct RowTable {
+    pub(super) provider: Arc<dyn TableProvider>,
+    pub(super) in_memory: Option<RecordBatch>,
+}
+
 /// Asks for the rows that fulfil conditions, and how many there are.
 pub(super) async fn ask(
     session: &SessionContext,
-    rows: Arc<dyn TableProvider>,
+    table: &RowTable,
     catalogue: &StoredCatalogue,
     query: &CatalogueQuery,
 ) -> Result<CatalogueRows, Error> {
@@ -32,16 +40,21 @@ pub(super) async fn ask(
         let Some(fulfilled) = fulfilled(catalogue, condition)? else { return Ok(CatalogueRows::default()) };
         filter = Some(filter.map_or(fulfilled.clone(), |filter| filter.and(fulfilled)));
     }
-    let mut frame = session.read_table(rows).map_err(unreadable)?;
+    let mut frame = session.read_table(table.provider.clone()).map_err(unreadable)?;
     if let Some(filter) = filter {
         frame = frame.filter(filter).map_err(unreadable)?;
     }
-    let count = frame.clone().count().await.map_err(unreadable)?;
-    let count = u64::try_from(count).unwrap_or(u64::MAX);
-    if count == 0 || query.top == 0 {
+    let (count, numbers) = first(frame, query, catalogue).await?;
+    if numbers.is_empty() {
         return Ok(CatalogueRows { count, rows: Vec::new() });
     }
-    let rows = first(frame, query, catalogue).await?;
+    let rows = match &table.in_memory {
+        Some(whole) => rows_in(whole, &numbers, catalogue)?,
+        None => {
+            let frame = session.read_table(table.provider.clone()).map_err(unreadable)?;
+            whole_rows(frame, &numbers, catalogue).await?
+        }
+    };
     Ok(CatalogueRows { count, rows })
 }
 
@@ -95,31 +108,91 @@ fn whole(number: Decimal, decimals: u32, up: bool) -> i64 {
     digits.and_then(|digits| i64::try_from(digits).ok()).unwrap_or(huge)
 }
 
-/// The first rows in order.
+/// How many rows there are, and the numbers of the first ones in order. One pass tells both; of all rows, only what they are put in
+/// order by is read, and only as many are kept as are wanted.
 async fn first(
     frame: DataFrame,
     query: &CatalogueQuery,
     catalogue: &StoredCatalogue,
-) -> Result<Vec<CatalogueRow>, Error> {
-    let columns = catalogue.info.columns.len();
-    let mut order: Vec<SortExpr> = Vec::new();
-    for (column, is_descending) in &query.order {
-        if *column >= columns {
-            return Err(no_column(*column));
+) -> Result<(u64, Vec<u64>), Error> {
+    let mut needed = vec![ROW.to_owned()];
+    for (column, _) in &query.order {
+        let known = catalogue.info.columns.get(*column).ok_or_else(|| no_column(*column))?;
+        if known.kind != CatalogueColumnKind::Number {
+            return Err(Error::Document(format!("`{}` has no numbers to put rows in order by", known.name)));
         }
-        order.push(col(column_name(*column)).sort(!is_descending, false));
+        needed.push(column_name(*column));
     }
-    order.push(col(ROW).sort(true, false));
-    let frame = frame
-        .sort(order)
-        .and_then(|frame| frame.limit(0, Some(query.top.min(MOST_ROWS))))
-        .map_err(unreadable)?;
+    let needed: Vec<&str> = needed.iter().map(String::as_str).collect();
+    let frame = frame.select_columns(&needed).map_err(unreadable)?;
+    let mut batches = frame.execute_stream().await.map_err(unreadable)?;
+    let most = query.top.min(MOST_ROWS);
+    // The last of the first rows is on top.
+    let mut best: BinaryHeap<(Vec<(bool, i64)>, u64)> = BinaryHeap::new();
+    let mut count = 0_usize;
+    while let Some(batch) = batches.try_next().await.map_err(unreadable)? {
+        count += batch.num_rows();
+        let numbers = column_of::<UInt64Array>(&batch, ROW)?;
+        let mut keys = Vec::new();
+        for (column, is_descending) in &query.order {
+            keys.push((column_of::<Int64Array>(&batch, &column_name(*column))?, *is_descending));
+        }
+        let key = |at: usize| -> Vec<(bool, i64)> {
+            let one = |(values, is_descending): &(&Int64Array, bool)| ranked(values, at, *is_descending);
+            keys.iter().map(one).collect()
+        };
+        for (at, number) in numbers.values().iter().enumerate() {
+            if best.len() == most {
+                let Some((last, row)) = best.peek() else { break };
+                // Hardly a row of many is among the first: most are told by one number.
+                let is_after = match (keys.first(), last.first()) {
+                    (Some((values, is_descending)), Some(last)) => ranked(values, at, *is_descending) > *last,
+                    _ => number > row,
+                };
+                if is_after || (key(at), *number) > (last.clone(), *row) {
+                    continue;
+                }
+                best.pop();
+            }
+            best.push((key(at), *number));
+        }
+    }
+    let numbers = best.into_sorted_vec().into_iter().map(|(_, number)| number).collect();
+    Ok((u64::try_from(count).unwrap_or(u64::MAX), numbers))
+}
+
+/// What a value is put in order by: rows without one come last, and the greatest first is the least of the opposites.
+fn ranked(values: &Int64Array, at: usize, is_descending: bool) -> (bool, i64) {
+    let value = values.value(at);
+    (values.is_null(at), if is_descending { !value } else { value })
+}
+
+/// The rows of these numbers among all in memory, which are in the order of the file.
+fn rows_in(
+    whole: &RecordBatch,
+    numbers: &[u64],
+    catalogue: &StoredCatalogue,
+) -> Result<Vec<CatalogueRow>, Error> {
+    let known = column_of::<UInt64Array>(whole, ROW)?.values();
+    let places = numbers.iter().filter_map(|number| known.binary_search(number).ok());
+    places.map(|at| row(whole, at, catalogue)).collect()
+}
+
+/// The rows of these numbers, in their order.
+async fn whole_rows(
+    frame: DataFrame,
+    numbers: &[u64],
+    catalogue: &StoredCatalogue,
+) -> Result<Vec<CatalogueRow>, Error> {
+    let wanted = col(ROW).in_list(numbers.iter().map(|number| lit(*number)).collect(), false);
+    let frame = frame.filter(wanted).map_err(unreadable)?;
     let mut rows = Vec::new();
     for batch in frame.collect().await.map_err(unreadable)? {
         for at in 0..batch.num_rows() {
             rows.push(row(&batch, at, catalogue)?);
         }
     }
+    rows.sort_by_key(|row: &CatalogueRow| numbers.iter().position(|number| *number == row.number));
     Ok(rows)
 }
 
@@ -155,6 +228,6 @@ fn column_of<'a, A: 'static>(batch: &'a RecordBatch, name: &str) -> Result<&'a A
     column.ok_or_else(|| Error::Damaged(format!("the rows of a catalogue have no column {name}")))
 }
 
-fn unreadable(error: datafusion::error::DataFusionError) -> Error {
+pub(super) fn unreadable(error: datafusion::error::DataFusionError) -> Error {
     Error::Damaged(format!("the catalogue cannot be asked: {error}"))
 }

@@ -59,21 +59,24 @@ impl Store {
         Ok(Some((stored, Arc::new(rows))))
     }
 
-    /// The documents of a type that a scope may see, and the version of each that is searched.
-    pub(crate) async fn searched_of_kind(
+    /// Where documents of a type that a scope may see are looked for: one version of the chunks, and a filter.
+    pub(crate) async fn of_kind(
         &self,
         scope: &Scope,
         kind: &str,
-    ) -> Result<Vec<(DocumentId, ContentHash)>, Error> {
+    ) -> Result<Option<(Arc<Dataset>, String)>, Error> {
         let mut question = Question::new("");
         question.kinds = vec![kind.to_owned()];
-        let (Some(dataset), Some(filter)) =
-            (self.chunks.latest().await?, filter::of_question(scope, &question))
-        else {
-            return Ok(Vec::new());
-        };
-        let mut scan = dataset.scan();
-        scan.filter(&filter)?.project(&["document", "version"])?;
+        Ok(self.chunks.latest().await?.zip(filter::of_question(scope, &question)))
+    }
+
+    /// The documents that a filter lets through, and the version of each that is searched.
+    pub(crate) async fn versions(
+        chunks: &Dataset,
+        filter: &str,
+    ) -> Result<Vec<(DocumentId, ContentHash)>, Error> {
+        let mut scan = chunks.scan();
+        scan.filter(filter)?.project(&["document", "version"])?;
         let batch = scan.try_into_batch().await?;
         let (documents, versions) = (rows::texts(&batch, "document")?, rows::texts(&batch, "version")?);
         let each = documents.iter().flatten().zip(versions.iter().flatten());

@@ -120,6 +120,8 @@ async fn what_is_not_there_is_refused_in_the_shape_of_the_path() {
     let nobody = json!({ "model": "nobody", "messages": [{ "role": "user", "content": "hi" }] });
     let refused = server.send("POST", "/v1/chat/completions", Some(nobody)).await;
     assert!(refused.starts_with("404") && refused.contains("\"error\":{\"message\":\"there is no assistant"));
+    let tool = server.send("POST", "/assistants/rehearsal/tools/search_documents", Some(json!({}))).await;
+    assert!(tool.starts_with("404") && tool.contains("has no tool `search_documents`"), "{tool}");
     let missing = server.send("GET", "/documents", None).await;
     assert!(missing.starts_with("503") && missing.contains("without documents"), "{missing}");
 }
