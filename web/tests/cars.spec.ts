@@ -114,7 +114,7 @@ test("from a greeting to instalments, as a person would have it", async ({ page,
 });
 
 test("which car is meant is asked, and answered with a button", async ({ page }) => {
-  await ask(page, "Busco un Jetta automático", { assistant: "car-sales" });
+  await ask(page, "Busco un Jetta automático para hoy", { assistant: "car-sales" });
   await answered(page);
   await say(page, "¿Cuánto sería al mes?");
   const question = page.getByRole("region", { name: "Waiting for your reply" });
@@ -133,7 +133,7 @@ for (const [name, width, colorScheme] of [
   test(`options and instalments on a ${name} screen`, async ({ page }) => {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width, height: 844 });
-    await ask(page, "Busco un Jetta automático", { assistant: "car-sales" });
+    await ask(page, `Busco un Jetta automático (${name})`, { assistant: "car-sales" });
     await answered(page);
     await accessible(page);
     await page.locator(".option-card").first().scrollIntoViewIfNeeded();

@@ -235,7 +235,15 @@ impl Reading<'_> {
                 return Some((mapped.field.name.clone(), found));
             }
         }
-        None
+        // Half a name is one only where it is no whole one.
+        let titles =
+            self.fields.named(field).into_iter().filter(|mapped| {
+                mapped.field.name == field || is_name_of_title(self.fields, &mapped.field.name)
+            });
+        titles.into_iter().find_map(|mapped| {
+            let found = mapped.names.as_ref().map_or(Match::None, |names| names.find_beginning(words));
+            (found != Match::None).then(|| (mapped.field.name.clone(), found))
+        })
     }
 
     /// Finds the names in words, the longest first. Says whether words are left over that may be a name.

@@ -91,6 +91,16 @@ impl NameIndex {
         }
     }
 
+    /// The names that begin with a text and go on after it, as Clase A does after Clase.
+    pub(crate) fn find_beginning(&self, text: &str) -> Match {
+        let text = folded(text);
+        let goes_on = |entry: &Entry| {
+            let rest = entry.text.strip_prefix(text.as_str());
+            rest.is_some_and(|rest| rest.starts_with(|letter: char| !letter.is_alphanumeric()))
+        };
+        if text.chars().count() < 2 { Match::None } else { self.those(&goes_on) }
+    }
+
     fn those(&self, wanted: &dyn Fn(&Entry) -> bool) -> Match {
         let mut found: Vec<usize> =
             self.entries.iter().filter(|entry| wanted(entry)).map(|entry| entry.name).collect();

@@ -1,7 +1,7 @@
 //! Finds the category of a common question, by how near the question is to what stands in it. The answer comes from that
 //! category alone; what is near to none is not known.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
@@ -22,6 +22,8 @@ pub const FAQ: &str = "faq";
 const MOST_CATEGORIES: usize = 6;
 /// A shorter word is no name.
 const SHORTEST_NAME: usize = 3;
+/// A word that leads so many different names leads names.
+const LEAST_NAMES: usize = 3;
 
 /// Finds it.
 pub(crate) async fn find_category(
@@ -73,13 +75,42 @@ async fn category(
     let passages = index.retrieve(&scope, &question).await?.passages;
     let Some(title) = passages.first().map(|passage| passage.title.clone()) else { return Ok(None) };
     let whole = index.page(&scope, category, 1).await?;
-    let text: String = whole
-        .iter()
-        .chain(&passages)
-        .map(|passage| folded(&format!("{} {} ", passage.path.join(" "), passage.text)))
+    let said = |passage: &Passage| format!("{} {} ", passage.path.join(" "), passage.text);
+    let text: String = whole.iter().chain(&passages).map(said).collect();
+    let known = folded(&text);
+    let asked = &turn.request.text;
+    let is_unknown = |name: &str| !known.contains(&folded(name));
+    let names_another = names(asked).into_iter().any(is_unknown)
+        || led(asked, &leads(&text)).iter().any(|name| is_unknown(name));
+    Ok((!names_another).then_some((title, passages)))
+}
+
+/// The words that lead names in a category, as "in" does where places are listed.
+fn leads(text: &str) -> Vec<String> {
+    let mut found: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    for pair in words.windows(2) {
+        let (lead, name) = (folded(pair[0]), pair[1]);
+        let is_lead = Language::all().any(|language| language.is_preposition(&lead));
+        if is_lead && name.starts_with(char::is_uppercase) {
+            found.entry(lead).or_default().insert(name);
+        }
+    }
+    found.into_iter().filter(|(_, names)| names.len() >= LEAST_NAMES).map(|(lead, _)| lead).collect()
+}
+
+/// The words of a message that stand where names do, also where they are written small.
+fn led(text: &str, leads: &[String]) -> Vec<String> {
+    let words: Vec<String> = text
+        .split_whitespace()
+        .map(|word| folded(word.trim_matches(|letter: char| !letter.is_alphanumeric())))
         .collect();
-    let is_unknown = names(&turn.request.text).iter().any(|name| !text.contains(&folded(name)));
-    Ok((!is_unknown).then_some((title, passages)))
+    let follows = |pair: &[String]| {
+        let is_common = Language::all().any(|language| language.is_common(&pair[1]));
+        (leads.contains(&pair[0]) && !is_common && pair[1].chars().count() > SHORTEST_NAME)
+            .then(|| pair[1].clone())
+    };
+    words.windows(2).filter_map(follows).collect()
 }
 
 fn focus(category: &DocumentId) -> Focus {
@@ -109,12 +140,21 @@ fn names(text: &str) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::names;
+    use super::{leads, led, names};
 
     #[test]
     fn names_are_words_with_a_capital_inside_a_sentence() {
         assert_eq!(names("\u{bf}Tienen sucursal en Tampico?"), ["Tampico"]);
         assert_eq!(names("Hola. \u{bf}Abren en Puebla los Domingos?"), ["Puebla", "Domingos"]);
         assert!(names("DONDE ESTAN").is_empty() && names("donde estan").is_empty());
+    }
+
+    #[test]
+    fn what_stands_where_names_do_is_one_also_in_small_letters() {
+        let leads =
+            leads("Sucursal en Puebla. Hay dos en Monterrey y una en Toluca. Se paga en efectivo con Ana.");
+        assert_eq!(leads, ["en"]);
+        assert_eq!(led("tienen sucursal en tampico?", &leads), ["tampico"]);
+        assert!(led("que hay con tampico, en la tarde", &leads).is_empty());
     }
 }
