@@ -20,10 +20,10 @@ fn script(seen: &Seen) -> Reply {
     let has_results = shown.contains("\"role\":\"tool\"");
     if shown.contains("You sort the messages") {
         let intent = if shown.contains("And for lamps") { "financing" } else { "buy" };
-        Reply::text(&json!({ "intent": intent, "sure": true }).to_string())
+        Reply::text(&json!({ "intent": intent }).to_string())
     } else if shown.contains("looks for something in a catalogue") {
         let criteria = json!([{ "field": "body", "words": "SUV" }]);
-        Reply::text(&json!({ "criteria": criteria, "drop": [], "start_over": false }).to_string())
+        Reply::text(&json!({ "criteria": criteria, "start_over": false }).to_string())
     } else if shown.contains("The person asks for instalments") {
         let said = json!({ "option": "the first one", "price": "", "down_payment": "", "months": "" });
         Reply::text(&said.to_string())

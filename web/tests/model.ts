@@ -134,10 +134,10 @@ function concierge(last: string): Reply | undefined {
     String(words).replace("$1", message.match(found?.[0] ?? /x/)?.[1] ?? ""),
   ]);
   if (last.includes("Clasificas los mensajes") || last.includes("You sort the messages"))
-    return { text: JSON.stringify({ intent: found?.[1] ?? "general", sure: true }) };
+    return { text: JSON.stringify({ intent: found?.[1] ?? "general" }) };
   if (last.includes("busca algo en un catálogo") || last.includes("looks for something in a catalogue")) {
     const criteria = said.map(([field, words]) => ({ field, words }));
-    return { text: JSON.stringify({ criteria, drop: [], start_over: false }) };
+    return { text: JSON.stringify({ criteria, start_over: false }) };
   }
   if (last.includes("pregunta por mensualidades") || last.includes("asks for instalments")) {
     const none = { option: "", price: "", down_payment: "", months: "" };

@@ -49,8 +49,6 @@ pub struct Sort {
 pub struct CriteriaChange {
     /// What is said of fields.
     pub criteria: Vec<SaidCriterion>,
-    /// The fields that do not matter any more.
-    pub drop: Vec<String>,
     /// Whether the person looks for something else now.
     pub start_over: bool,
 }
@@ -106,12 +104,6 @@ pub(crate) fn understand(
     };
     // How many were wanted was about the last list.
     reading.found.criteria.limit = None;
-    for dropped in &change.drop {
-        reading.found.criteria.fields.remove(dropped);
-        if reading.found.criteria.sort.as_ref().is_some_and(|sort| sort.field == *dropped) {
-            reading.found.criteria.sort = None;
-        }
-    }
     for said in &change.criteria {
         reading.take(said);
     }
@@ -135,11 +127,24 @@ impl Reading<'_> {
             self.found.criteria.limit = number.map(|number| (number as usize).clamp(1, MOST_SHOWN));
             return;
         }
+        if does_not_matter(&said.words) {
+            self.drop(&said.field);
+            return;
+        }
         match self.fields.get(&said.field) {
             Some(mapped) if mapped.numbers().is_some() => self.number(mapped, &said.words),
             Some(mapped) => self.names(&mapped.field.name, &said.words),
             // A field that the catalogue does not have.
             None => {}
+        }
+    }
+
+    /// Forgets what was said of a field.
+    fn drop(&mut self, field: &str) {
+        let criteria = &mut self.found.criteria;
+        criteria.fields.remove(field);
+        if criteria.sort.as_ref().is_some_and(|sort| sort.field == field) {
+            criteria.sort = None;
         }
     }
 
@@ -338,6 +343,20 @@ fn unique(mut names: Vec<String>) -> Wanted {
         is_new
     });
     Wanted::OneOf(names)
+}
+
+/// Whether words say that something does not matter.
+pub(super) fn does_not_matter(words: &str) -> bool {
+    let text = format!(" {} ", folded(words));
+    let mut phrases = CATALOGUES.iter().flat_map(|language| &language.amounts.any);
+    // "Any colour but red" is a wish.
+    !leads_no(&text) && phrases.any(|phrase| text.contains(&format!(" {phrase} ")))
+}
+
+fn leads_no(text: &str) -> bool {
+    let mut leads = CATALOGUES.iter().flat_map(|language| &language.amounts.not);
+    leads.any(|lead| lead.contains(' ') && text.contains(&format!(" {lead} ")))
+        || [" menos ", " except ", " excepto ", " but "].iter().any(|but| text.contains(but))
 }
 
 /// Whether a word is so common that it names nothing.

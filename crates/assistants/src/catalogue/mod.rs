@@ -3,6 +3,7 @@
 mod criteria;
 mod fields;
 mod form;
+mod heard;
 mod names;
 mod numbers;
 mod search;
@@ -13,6 +14,7 @@ pub(crate) use criteria::{LIMIT, understand};
 pub(crate) use fields::Fields;
 pub use form::InstalmentsForm;
 pub(crate) use form::{INSTALMENTS, OPTIONS, OptionsForm, formats, last_instalments, last_options};
+pub(crate) use heard::heard;
 pub(crate) use numbers::{number_in, numbers_of, whole_numbers_in};
 pub(crate) use search::search;
 pub use search::{CatalogueOption, CatalogueResult};

@@ -91,7 +91,7 @@ impl NameIndex {
         }
     }
 
-    /// The names that begin with a text and go on after it, as Clase A does after Clase.
+    /// The names that begin with a text and go on after it, as Yuan Plus does after Yuan.
     pub(crate) fn find_beginning(&self, text: &str) -> Match {
         let text = folded(text);
         let goes_on = |entry: &Entry| {

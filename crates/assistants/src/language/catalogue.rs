@@ -104,6 +104,8 @@ pub(crate) struct Amounts {
     pub(crate) and: Vec<String>,
     /// What stands between names of which any will do.
     pub(crate) or: Vec<String>,
+    /// What says that something does not matter.
+    pub(crate) any: Vec<String>,
     /// What leads names that are not wanted.
     pub(crate) not: Vec<String>,
     /// What multiplies by a thousand.

@@ -6,7 +6,7 @@ use ibid_core::model::{AnswerSchema, ModelError, Prompt};
 use ibid_graph::{Context, NodeError};
 use serde_json::{Value, json};
 
-use crate::catalogue::{CriteriaChange, LIMIT, last_options};
+use crate::catalogue::{CriteriaChange, LIMIT, heard, last_options};
 use crate::concierge::ConciergeUpdate;
 use crate::node_context::{NodeContext, failed};
 use crate::turn::{TurnCost, TurnState, TurnUpdate};
@@ -48,13 +48,13 @@ pub(crate) async fn extract(
         }
         Err(error) => return Err(failed(error)),
     };
-    Ok(TurnUpdate::Concierge(ConciergeUpdate::Extracted { change: bounded(change), spent }))
+    let change = heard(bounded(change), &turn.request.text, settings);
+    Ok(TurnUpdate::Concierge(ConciergeUpdate::Extracted { change, spent }))
 }
 
 /// What a model may say: which fields, and in which words of the person.
 fn schema<'a>(fields: impl Iterator<Item = &'a str>) -> AnswerSchema {
-    let fields: Vec<&str> = fields.collect();
-    let with_limit: Vec<&str> = fields.iter().copied().chain([LIMIT]).collect();
+    let fields: Vec<&str> = fields.chain([LIMIT]).collect();
     let schema = json!({
         "type": "object",
         "properties": {
@@ -64,21 +64,16 @@ fn schema<'a>(fields: impl Iterator<Item = &'a str>) -> AnswerSchema {
                 "items": {
                     "type": "object",
                     "properties": {
-                        "field": { "type": "string", "enum": with_limit },
+                        "field": { "type": "string", "enum": fields },
                         "words": { "description": "The words of the message.", "type": "string" },
                     },
                     "required": ["field", "words"],
                     "additionalProperties": false,
                 },
             },
-            "drop": {
-                "description": "Fields that do not matter to the person any more.",
-                "type": "array",
-                "items": { "type": "string", "enum": fields },
-            },
             "start_over": { "description": "Whether the person looks for something else now.", "type": "boolean" },
         },
-        "required": ["criteria", "drop", "start_over"],
+        "required": ["criteria", "start_over"],
         "additionalProperties": false,
     });
     AnswerSchema { name: "criteria".to_owned(), schema }
@@ -89,6 +84,5 @@ fn bounded(mut change: CriteriaChange) -> CriteriaChange {
     for said in &mut change.criteria {
         said.words = said.words.chars().take(LONGEST).collect();
     }
-    change.drop.truncate(MOST_CRITERIA);
     change
 }

@@ -23,8 +23,6 @@ const MOST_TOKENS: usize = 60;
 struct Decision {
     /// What the person wants with the last message.
     intent: Wants,
-    /// Whether that is clear.
-    sure: bool,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +32,7 @@ enum Wants {
     Buy,
     Financing,
     General,
+    Unclear,
 }
 
 impl From<Wants> for Intent {
@@ -42,7 +41,8 @@ impl From<Wants> for Intent {
             Wants::Faq => Self::Faq,
             Wants::Buy => Self::Buy,
             Wants::Financing => Self::Financing,
-            Wants::General => Self::General,
+            // Whoever is not understood is asked, and not answered at random.
+            Wants::General | Wants::Unclear => Self::General,
         }
     }
 }
@@ -65,11 +65,7 @@ pub(crate) async fn intent(
     let mut request = node_context.request(&turn, vec![Prompt::User(prompt)]);
     request.max_output_tokens = Some(MOST_TOKENS);
     let (decision, spent) = node_context.ask_for::<Decision>(&context, model, request).await?;
-    let intent = match decision {
-        Some(Decision { intent, sure: true }) => intent.into(),
-        // Whoever is not understood is asked, and not answered at random.
-        Some(Decision { sure: false, .. }) | None => Intent::General,
-    };
+    let intent = decision.map_or(Intent::General, |decision| decision.intent.into());
     let route = Route { intent: Some(intent), by: RoutedBy::Model, documents: Vec::new() };
     emit(&context, &TurnEvent::Routed(route.clone()));
     Ok(TurnUpdate::Routed { route, question: turn.question.clone(), spent })

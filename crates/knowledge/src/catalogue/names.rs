@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use ibid_core::catalogue::CatalogueName;
 
 use super::rows::Column;
-use crate::terms;
+use crate::tables::folded;
 
 /// A name that is read as another has at most one row for so many of the other.
 const RARE: u64 = 20;
@@ -169,11 +169,6 @@ impl Companions {
             _ => true,
         }
     }
-}
-
-/// A text as it is compared: without case, accents and needless space.
-pub(super) fn folded(text: &str) -> String {
-    terms::folded(text).collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Whether one text may be a slip for another: a letter or two are wrong, and no digit.

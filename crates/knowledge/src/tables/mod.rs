@@ -20,6 +20,7 @@ use crate::store::{Store, chunk_id, of_tables, question_filter};
 use columns::ColumnNames;
 use query::{Plan, Selected};
 use typed::TypedTable;
+pub(crate) use typed::folded;
 
 /// So many chunks tell which tables a query may be about.
 const CHUNKS: usize = 40;

@@ -137,7 +137,7 @@ pub(super) fn in_digits(number: Decimal) -> Option<i128> {
 }
 
 /// A text as it is compared: without case, accents and needless space.
-pub(super) fn folded(text: &str) -> String {
+pub(crate) fn folded(text: &str) -> String {
     terms::folded(text).collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
