@@ -7,7 +7,7 @@ use ibid_core::value::Decimal;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{Fields, Mapped};
-use super::names::{Match, NameIndex};
+use super::names::Match;
 use super::numbers::{self, NumberWish, whole_numbers_in};
 use crate::language::{CATALOGUES, Language, folded};
 
@@ -231,11 +231,20 @@ impl Reading<'_> {
 
     /// The field and the name that words are.
     fn find(&self, field: &str, words: &str) -> Option<(String, Match)> {
+        // A name of any field is nearer than a slip for one of this.
+        let exact = self.fields.named(field).into_iter().find_map(|mapped| {
+            let found = mapped.names.as_ref().map_or(Match::None, |names| names.find_exactly(words));
+            (found != Match::None).then(|| (mapped.field.name.clone(), found))
+        });
+        if exact.is_some() {
+            return exact;
+        }
         for mapped in self.fields.named(field) {
             // A slip for a colour is not looked for where a model is named.
-            let is_near = mapped.field.name == field || is_name_of_title(self.fields, &mapped.field.name);
-            let find = if is_near { NameIndex::find } else { NameIndex::find_exactly };
-            let found = mapped.names.as_ref().map_or(Match::None, |names| find(names, words));
+            if mapped.field.name != field && !is_name_of_title(self.fields, &mapped.field.name) {
+                continue;
+            }
+            let found = mapped.names.as_ref().map_or(Match::None, |names| names.find(words));
             if found != Match::None {
                 return Some((mapped.field.name.clone(), found));
             }
