@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use ibid_assistants::catalogue::{CriteriaChange, SaidCriterion, UnderstoodCriteria, understand_alone};
+use ibid_assistants::catalogue::{CriteriaChange, CriterionWords, UnderstoodCriteria, understand_alone};
 use ibid_assistants::tools::{ToolContext, ToolEntry, ToolSettings};
 use ibid_core::catalogue::{
     CATALOGUE, CatalogueColumnKind, CatalogueCondition, CatalogueInfo, CatalogueQuery, CatalogueValue,
-    Catalogues, Wanted,
+    Catalogues, FieldFilter,
 };
 use ibid_core::tool::{ToolError, ToolOutput};
 use ibid_core::value::Decimal;
@@ -25,7 +25,7 @@ pub(crate) fn file(name: &str) -> Vec<String> {
     text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()).map(str::to_owned).collect()
 }
 
-async fn showroom() -> (Arc<StoredCatalogues>, CatalogueInfo) {
+async fn showroom() -> (Arc<StoredCatalogues>, Arc<CatalogueInfo>) {
     let port = catalogues().await;
     let info = port.list(&scope()).await.unwrap().pop().expect("the catalogue is loaded");
     (port, info)
@@ -34,7 +34,7 @@ async fn showroom() -> (Arc<StoredCatalogues>, CatalogueInfo) {
 fn change(words: &str) -> CriteriaChange {
     let criteria = words.split(';').filter_map(|part| {
         let (field, words) = part.trim().split_once(": ")?;
-        Some(SaidCriterion { field: field.to_owned(), words: words.to_owned() })
+        Some(CriterionWords { field: field.to_owned(), words: words.to_owned() })
     });
     CriteriaChange { criteria: criteria.collect(), ..CriteriaChange::default() }
 }
@@ -44,12 +44,12 @@ pub(crate) fn written(understood: &UnderstoodCriteria) -> Vec<String> {
     let mut parts = Vec::new();
     for (field, wanted) in &understood.criteria.fields {
         parts.push(match wanted {
-            Wanted::OneOf(names) => format!("{field}={}", sorted(names).join(",")),
-            Wanted::NoneOf(names) => format!("{field}!={}", sorted(names).join(",")),
-            Wanted::Between(Some(least), Some(most)) => format!("{field}={least}..{most}"),
-            Wanted::Between(Some(least), None) => format!("{field}>={least}"),
-            Wanted::Between(None, Some(most)) => format!("{field}<={most}"),
-            Wanted::Between(None, None) => field.clone(),
+            FieldFilter::OneOf(names) => format!("{field}={}", sorted(names).join(",")),
+            FieldFilter::NoneOf(names) => format!("{field}!={}", sorted(names).join(",")),
+            FieldFilter::Between(Some(least), Some(most)) => format!("{field}={least}..{most}"),
+            FieldFilter::Between(Some(least), None) => format!("{field}>={least}"),
+            FieldFilter::Between(None, Some(most)) => format!("{field}<={most}"),
+            FieldFilter::Between(None, None) => field.clone(),
         });
     }
     if let Some(sort) = &understood.criteria.sort {
@@ -169,11 +169,11 @@ async fn names_are_known_however_they_are_written_and_others_are_not() {
     assert_eq!(taken.len(), 500, "{} slips", all.len());
     let (mut right, mut offered, mut wrong) = (0, 0, Vec::new());
     for (field, name, slip) in taken {
-        let said = SaidCriterion { field: field.clone(), words: slip.clone() };
+        let said = CriterionWords { field: field.clone(), words: slip.clone() };
         let change = CriteriaChange { criteria: vec![said], ..CriteriaChange::default() };
         let understood = understand_alone(&settings, &info, &change);
         match understood.criteria.fields.get(field) {
-            Some(Wanted::OneOf(names)) if names.contains(name) => right += 1,
+            Some(FieldFilter::OneOf(names)) if names.contains(name) => right += 1,
             _ if understood.unclear.iter().any(|unclear| unclear.names.contains(name)) => offered += 1,
             other => wrong.push(format!("{slip} for {name}: {other:?}")),
         }
@@ -186,7 +186,7 @@ async fn names_are_known_however_they_are_written_and_others_are_not() {
     let mut taken_for = Vec::new();
     for name in file("unknown.txt") {
         for field in ["make", "model"] {
-            let said = SaidCriterion { field: field.to_owned(), words: name.clone() };
+            let said = CriterionWords { field: field.to_owned(), words: name.clone() };
             let change = CriteriaChange { criteria: vec![said], ..CriteriaChange::default() };
             let understood = understand_alone(&settings, &info, &change);
             if !understood.criteria.fields.is_empty() {
@@ -247,8 +247,8 @@ async fn no_words_reach_the_query() {
                         .map(|name| name.name.as_str())
                         .collect();
                     for wanted in data["criteria"]["fields"].as_object().unwrap().values() {
-                        let wanted: Wanted = serde_json::from_value(wanted.clone()).unwrap();
-                        if let Wanted::OneOf(own) | Wanted::NoneOf(own) = wanted {
+                        let wanted: FieldFilter = serde_json::from_value(wanted.clone()).unwrap();
+                        if let FieldFilter::OneOf(own) | FieldFilter::NoneOf(own) = wanted {
                             assert!(
                                 own.iter().all(|name| names.contains(&name.as_str())),
                                 "{payload}: {own:?}"
@@ -264,12 +264,12 @@ async fn no_words_reach_the_query() {
     // A column that does not exist is refused, and not made up.
     let query = CatalogueQuery {
         document: info.document.clone(),
-        conditions: vec![CatalogueCondition { column: 99, is: Wanted::Between(None, None) }],
+        conditions: vec![CatalogueCondition { column: 99, is: FieldFilter::Between(None, None) }],
         ..CatalogueQuery::default()
     };
     assert!(port.rows(&scope(), &query).await.unwrap_err().to_string().contains("no column 100"));
     let order = CatalogueQuery {
-        document: info.document,
+        document: info.document.clone(),
         order: vec![(99, false)],
         top: 1,
         ..CatalogueQuery::default()
@@ -295,14 +295,14 @@ async fn the_catalogue_answers_as_its_file_does() {
     assert_eq!(kinds, [Number, Name, Name, Name, Number, Number, Number, Name, Name, Name, Name, Name, Text]);
     let column = |name: &str| info.column(name).unwrap();
     let number = |text: &str| text.parse::<Decimal>().ok();
-    let condition = |name: &str, is: Wanted| CatalogueCondition { column: column(name), is };
+    let condition = |name: &str, is: FieldFilter| CatalogueCondition { column: column(name), is };
     let most = Decimal::from(250_000);
     let query = CatalogueQuery {
         document: info.document.clone(),
         conditions: vec![
-            condition("carroceria", Wanted::OneOf(vec!["SUV".to_owned()])),
-            condition("precio", Wanted::Between(None, Some(most))),
-            condition("color", Wanted::NoneOf(vec!["Blanco".to_owned()])),
+            condition("carroceria", FieldFilter::OneOf(vec!["SUV".to_owned()])),
+            condition("precio", FieldFilter::Between(None, Some(most))),
+            condition("color", FieldFilter::NoneOf(vec!["Blanco".to_owned()])),
         ],
         order: vec![(column("precio"), false)],
         top: 10,

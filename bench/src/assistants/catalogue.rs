@@ -10,7 +10,7 @@ use datafusion::datasource::MemTable;
 use datafusion::logical_expr::{Expr, col, lit};
 use datafusion::prelude::{DataFrame, SessionContext};
 use ibid_core::catalogue::{
-    CATALOGUE, CatalogueCondition, CatalogueInfo, CatalogueQuery, Catalogues, Wanted,
+    CATALOGUE, CatalogueCondition, CatalogueInfo, CatalogueQuery, Catalogues, FieldFilter,
 };
 use ibid_core::model::Embedder;
 use ibid_core::value::Decimal;
@@ -152,20 +152,22 @@ fn query(info: &CatalogueInfo, asked: &Asked) -> anyhow::Result<CatalogueQuery> 
     let column = |name: &str| info.column(name).with_context(|| format!("no column {name}"));
     let mut conditions = Vec::new();
     for (name, value) in asked.names {
-        conditions
-            .push(CatalogueCondition { column: column(name)?, is: Wanted::OneOf(vec![(*value).to_owned()]) });
+        conditions.push(CatalogueCondition {
+            column: column(name)?,
+            is: FieldFilter::OneOf(vec![(*value).to_owned()]),
+        });
     }
     let number = |number: Option<i64>| number.map(|number| Decimal::from(i128::from(number)));
     if asked.most.is_some() {
         conditions.push(CatalogueCondition {
             column: column("precio")?,
-            is: Wanted::Between(None, number(asked.most)),
+            is: FieldFilter::Between(None, number(asked.most)),
         });
     }
     if asked.least_year.is_some() {
         conditions.push(CatalogueCondition {
             column: column("año")?,
-            is: Wanted::Between(number(asked.least_year), None),
+            is: FieldFilter::Between(number(asked.least_year), None),
         });
     }
     let order = asked.order.map(|name| Ok::<_, anyhow::Error>((column(name)?, name == "año"))).transpose()?;

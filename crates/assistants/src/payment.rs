@@ -6,13 +6,13 @@ use ibid_core::catalogue::CatalogueValue;
 use ibid_core::value::Decimal;
 
 use crate::catalogue::{
-    CatalogueOption, INSTALMENTS, InstalmentsForm, OPTIONS, grouped, last_instalments, last_options,
-    number_in, whole_numbers_in,
+    CatalogueOption, INSTALMENTS, InstalmentsForm, OPTIONS, last_instalments, last_options, money, number_in,
+    whole_numbers_in,
 };
 use crate::concierge::{DownPayment, PaymentWish};
 use crate::definition::{Definition, FinancingSettings, NumberField};
 use crate::financing::{InstalmentPlan, plan};
-use crate::language::{CATALOGUES, folded};
+use crate::language::{CATALOGUES, Language, folded};
 
 /// So many terms are compared at most.
 const MOST_TERMS: usize = 8;
@@ -64,7 +64,7 @@ impl PaymentContext {
         // Whoever names something else does not mean what was shown.
         let is_pointing = said.iter().all(|word| {
             CATALOGUES.iter().any(|language| language.amounts.that.iter().any(|that| that == word))
-                || crate::language::Language::all().any(|language| language.is_common(word))
+                || Language::any_has_common(word)
         });
         if !is_pointing {
             return None;
@@ -155,8 +155,8 @@ fn is_said(number: Decimal, said: &str, field: &NumberField) -> bool {
 
 fn down_payment(words: &str, prices: &NumberField) -> Option<DownPayment> {
     let text = folded(words);
-    let is_percent =
-        ["%", "por ciento", "porciento", "percent", "per cent"].iter().any(|sign| text.contains(sign));
+    let has = |sign: &String| text.contains(sign.as_str());
+    let is_percent = CATALOGUES.iter().any(|language| language.amounts.percent.iter().any(has));
     if is_percent {
         return number_in(words, &NumberField::default()).map(DownPayment::Percent);
     }
@@ -166,8 +166,9 @@ fn down_payment(words: &str, prices: &NumberField) -> Option<DownPayment> {
 /// The terms that words name and the person said; years are twelve months.
 fn months_in(words: &str, said: &str) -> Vec<u32> {
     let text = folded(words);
-    let are_years =
-        ["ano", "anos", "year", "years"].iter().any(|year| text.split_whitespace().any(|word| word == *year));
+    let is_year =
+        |word: &str| CATALOGUES.iter().any(|language| language.amounts.years.iter().any(|year| year == word));
+    let are_years = text.split_whitespace().any(is_year);
     let said = whole_numbers_in(said);
     let mut months: Vec<u32> = Vec::new();
     for number in whole_numbers_in(words).into_iter().filter(|number| said.contains(number)) {
@@ -215,7 +216,7 @@ pub(crate) fn instalments(
         months.into_iter().map(|months| plan(financed, rate, months)).collect();
     let title = wish.option.as_ref().map(|option| option.title.clone());
     Some(InstalmentsForm {
-        title: title.unwrap_or_else(|| format!("${} {currency}", grouped(price))),
+        title: title.unwrap_or_else(|| money(price, currency)),
         option: wish.option.clone(),
         price,
         currency: currency.to_owned(),

@@ -1,5 +1,7 @@
 //! The port to catalogues: rows of things that are offered, with what their columns hold, and questions to them.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +16,7 @@ pub const CATALOGUE: &str = "catalogue";
 #[async_trait]
 pub trait Catalogues: Send + Sync {
     /// Those that a scope may see, as they are now.
-    async fn list(&self, scope: &Scope) -> Result<Vec<CatalogueInfo>, EvidenceError>;
+    async fn list(&self, scope: &Scope) -> Result<Vec<Arc<CatalogueInfo>>, EvidenceError>;
 
     /// The rows of one of them that fulfil conditions. What a scope may not see has no rows.
     async fn rows(&self, scope: &Scope, query: &CatalogueQuery) -> Result<CatalogueRows, EvidenceError>;
@@ -98,13 +100,13 @@ pub struct CatalogueCondition {
     /// The place of the column.
     pub column: usize,
     /// What it has to hold.
-    pub is: Wanted,
+    pub is: FieldFilter,
 }
 
 /// What a column has to hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Wanted {
+pub enum FieldFilter {
     /// One of these names.
     OneOf(Vec<String>),
     /// None of these names.

@@ -2,19 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use ibid_core::catalogue::Wanted;
+use ibid_core::catalogue::FieldFilter;
 use ibid_core::value::Decimal;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fields::{Fields, Mapped};
-use super::names::Match;
+use super::fields::{Fields, MappedField};
+use super::names::{Match, NameIndex};
 use super::numbers::{self, NumberWish, whole_numbers_in};
-use crate::language::{CATALOGUES, Language, folded};
+use crate::language::{Amounts, CATALOGUES, Language, folded};
 
 /// The words of a criterion for how many options are to be shown.
 pub(crate) const LIMIT: &str = "limit";
 /// So many options are shown at most.
 const MOST_SHOWN: usize = 20;
+/// The most criteria of a message.
+const MOST_CRITERIA: usize = 16;
+/// The longest words of a criterion, in characters.
+const LONGEST_WORDS: usize = 120;
 /// A name consists of at most so many words.
 const LONGEST_NAME: usize = 5;
 /// So many names of a field are taken.
@@ -25,7 +30,7 @@ const MOST_NAMES: usize = 10;
 pub struct Criteria {
     /// What each field has to hold.
     #[serde(default)]
-    pub fields: BTreeMap<String, Wanted>,
+    pub fields: BTreeMap<String, FieldFilter>,
     /// By which field options are put in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sort: Option<Sort>,
@@ -48,18 +53,43 @@ pub struct Sort {
 #[serde(default)]
 pub struct CriteriaChange {
     /// What is said of fields.
-    pub criteria: Vec<SaidCriterion>,
+    pub criteria: Vec<CriterionWords>,
     /// Whether the person looks for something else now.
     pub start_over: bool,
 }
 
 /// What is said of a field.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SaidCriterion {
-    /// Of which field.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CriterionWords {
+    /// Which field.
     pub field: String,
-    /// In which words.
+    /// What it is to be, in words.
     pub words: String,
+}
+
+impl CriteriaChange {
+    /// What a model may say at most.
+    #[must_use]
+    pub(crate) fn bounded(mut self) -> Self {
+        self.criteria.truncate(MOST_CRITERIA);
+        for criterion in &mut self.criteria {
+            criterion.words = criterion.words.chars().take(LONGEST_WORDS).collect();
+        }
+        self
+    }
+}
+
+impl Criteria {
+    /// Whether nothing is looked for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.fields.is_empty() && self.sort.is_none()
+    }
+
+    /// With so many options at most.
+    pub(crate) fn set_limit(&mut self, limit: Option<usize>) {
+        self.limit = limit.map(|limit| limit.clamp(1, MOST_SHOWN));
+    }
 }
 
 /// What came of reading words.
@@ -121,10 +151,10 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn take(&mut self, said: &SaidCriterion) {
+    fn take(&mut self, said: &CriterionWords) {
         if said.field == LIMIT {
             let number = whole_numbers_in(&said.words).first().copied();
-            self.found.criteria.limit = number.map(|number| (number as usize).clamp(1, MOST_SHOWN));
+            self.found.criteria.set_limit(number.map(|number| number as usize));
             return;
         }
         if does_not_matter(&said.words) {
@@ -148,7 +178,7 @@ impl Reading<'_> {
         }
     }
 
-    fn number(&mut self, mapped: &Mapped<'_>, words: &str) {
+    fn number(&mut self, mapped: &MappedField<'_>, words: &str) {
         let Some(numbers) = mapped.numbers() else { return };
         let name = &mapped.field.name;
         let sort = |descending| Some(Sort { field: name.clone(), descending });
@@ -157,12 +187,12 @@ impl Reading<'_> {
                 // "From 150, up to 200" may be said as two.
                 let again = self.changed.contains(name);
                 let (least, most) = match self.found.criteria.fields.get(name) {
-                    Some(Wanted::Between(before_least, before_most)) if again => {
+                    Some(FieldFilter::Between(before_least, before_most)) if again => {
                         (least.or(*before_least), most.or(*before_most))
                     }
                     _ => (least, most),
                 };
-                self.set(name, Wanted::Between(least, most));
+                self.set(name, FieldFilter::Between(least, most));
             }
             Some(NumberWish::Lowest) => self.found.criteria.sort = sort(false),
             Some(NumberWish::Highest) => self.found.criteria.sort = sort(true),
@@ -177,7 +207,7 @@ impl Reading<'_> {
                 let step = if numbers.is_money { Decimal::of_digits(1, 2) } else { Decimal::from(1) };
                 let values = self.shown.get(name).map(Vec::as_slice).unwrap_or_default();
                 let (before_least, before_most) = match self.found.criteria.fields.get(name) {
-                    Some(Wanted::Between(least, most)) => (*least, *most),
+                    Some(FieldFilter::Between(least, most)) => (*least, *most),
                     _ => (None, None),
                 };
                 let bound = if is_lower {
@@ -188,10 +218,12 @@ impl Reading<'_> {
                 match bound {
                     Some(bound) if is_lower => self.set(
                         name,
-                        Wanted::Between(before_least.filter(|least| *least <= bound), Some(bound)),
+                        FieldFilter::Between(before_least.filter(|least| *least <= bound), Some(bound)),
                     ),
-                    Some(bound) => self
-                        .set(name, Wanted::Between(Some(bound), before_most.filter(|most| *most >= bound))),
+                    Some(bound) => self.set(
+                        name,
+                        FieldFilter::Between(Some(bound), before_most.filter(|most| *most >= bound)),
+                    ),
                     None => {}
                 }
             }
@@ -199,7 +231,7 @@ impl Reading<'_> {
         }
     }
 
-    fn set(&mut self, field: &str, wanted: Wanted) {
+    fn set(&mut self, field: &str, wanted: FieldFilter) {
         self.found.criteria.fields.insert(field.to_owned(), wanted);
         self.changed.push(field.to_owned());
     }
@@ -231,33 +263,21 @@ impl Reading<'_> {
 
     /// The field and the name that words are.
     fn find(&self, field: &str, words: &str) -> Option<(String, Match)> {
-        // A name of any field is nearer than a slip for one of this.
-        let exact = self.fields.named(field).into_iter().find_map(|mapped| {
-            let found = mapped.names.as_ref().map_or(Match::None, |names| names.find_exactly(words));
-            (found != Match::None).then(|| (mapped.field.name.clone(), found))
-        });
-        if exact.is_some() {
-            return exact;
-        }
-        for mapped in self.fields.named(field) {
-            // A slip for a colour is not looked for where a model is named.
-            if mapped.field.name != field && !is_name_of_title(self.fields, &mapped.field.name) {
-                continue;
-            }
-            let found = mapped.names.as_ref().map_or(Match::None, |names| names.find(words));
-            if found != Match::None {
-                return Some((mapped.field.name.clone(), found));
-            }
-        }
-        // Half a name is one only where it is no whole one.
-        let titles =
-            self.fields.named(field).into_iter().filter(|mapped| {
-                mapped.field.name == field || is_name_of_title(self.fields, &mapped.field.name)
-            });
-        titles.into_iter().find_map(|mapped| {
-            let found = mapped.names.as_ref().map_or(Match::None, |names| names.find_beginning(words));
-            (found != Match::None).then(|| (mapped.field.name.clone(), found))
-        })
+        // A name of any field is nearer than a slip for one of this, and half a name is one only where it is no whole one. A slip for a
+        // colour is not looked for where a model is named.
+        let is_near = |mapped: &MappedField<'_>| {
+            mapped.field.name == field || is_name_of_title(self.fields, &mapped.field.name)
+        };
+        let find = |by: fn(&NameIndex, &str) -> Match, everywhere: bool| {
+            let fields = self.fields.named(field).into_iter().filter(|mapped| everywhere || is_near(mapped));
+            fields.into_iter().find_map(|mapped| {
+                let found = by(self.fields.index(mapped), words);
+                (found != Match::None).then(|| (mapped.field.name.clone(), found))
+            })
+        };
+        find(NameIndex::find_exactly, true)
+            .or_else(|| find(NameIndex::find, false))
+            .or_else(|| find(NameIndex::find_beginning, false))
     }
 
     /// Finds the names in words, the longest first. Says whether words are left over that may be a name.
@@ -266,7 +286,7 @@ impl Reading<'_> {
         for length in (1..=words.len().min(LONGEST_NAME)).rev() {
             for start in 0..=words.len() - length {
                 let some = &words[start..start + length];
-                if length == 1 && words.len() > 1 && is_common(some[0]) {
+                if length == 1 && words.len() > 1 && Language::any_has_common(some[0]) {
                     continue;
                 }
                 let text = some.join(" ");
@@ -289,20 +309,20 @@ impl Reading<'_> {
                 return before || after;
             }
         }
-        words.iter().any(|word| word.chars().count() > 2 && !is_common(word))
+        words.iter().any(|word| word.chars().count() > 2 && !Language::any_has_common(word))
     }
 
     fn add(&mut self, field: &str, name: String, is_unwanted: bool) {
         let again = self.changed.iter().any(|changed| changed == field);
         let mut names = match self.found.criteria.fields.get(field) {
-            Some(Wanted::OneOf(names)) if again && !is_unwanted => names.clone(),
-            Some(Wanted::NoneOf(names)) if is_unwanted => names.clone(),
+            Some(FieldFilter::OneOf(names)) if again && !is_unwanted => names.clone(),
+            Some(FieldFilter::NoneOf(names)) if is_unwanted => names.clone(),
             _ => Vec::new(),
         };
         if !names.contains(&name) && names.len() < MOST_NAMES {
             names.push(name);
         }
-        self.set(field, if is_unwanted { Wanted::NoneOf(names) } else { Wanted::OneOf(names) });
+        self.set(field, if is_unwanted { FieldFilter::NoneOf(names) } else { FieldFilter::OneOf(names) });
     }
 
     /// Makes what was said before fit what is said now: a make that is named leaves no model of another one, and a model names its
@@ -311,7 +331,7 @@ impl Reading<'_> {
         let criteria = &mut self.found.criteria.fields;
         for mapped in self.fields.named("") {
             let name = &mapped.field.name;
-            let Some(Wanted::OneOf(names)) = criteria.get(name).cloned() else { continue };
+            let Some(FieldFilter::OneOf(names)) = criteria.get(name).cloned() else { continue };
             for other in self.fields.named("").into_iter().filter(|other| other.field.name != *name) {
                 let over: Vec<Option<&str>> =
                     names.iter().map(|own| self.fields.within(mapped, own, other)).collect();
@@ -321,7 +341,7 @@ impl Reading<'_> {
                 let over: Vec<String> = over.into_iter().flatten().map(str::to_owned).collect();
                 let is_new = self.changed.contains(name);
                 match criteria.get(&other.field.name) {
-                    Some(Wanted::OneOf(wanted)) if !over.iter().any(|over| wanted.contains(over)) => {
+                    Some(FieldFilter::OneOf(wanted)) if !over.iter().any(|over| wanted.contains(over)) => {
                         match (is_new, self.changed.contains(&other.field.name)) {
                             (true, false) => drop(criteria.insert(other.field.name.clone(), unique(over))),
                             (false, _) => drop(criteria.remove(name)),
@@ -344,33 +364,24 @@ fn is_name_of_title(fields: &Fields<'_>, field: &str) -> bool {
     fields.settings.title.iter().any(|title| title == field)
 }
 
-fn unique(mut names: Vec<String>) -> Wanted {
-    let mut seen: Vec<String> = Vec::new();
-    names.retain(|name| {
-        let is_new = !seen.contains(name);
-        seen.push(name.clone());
-        is_new
-    });
-    Wanted::OneOf(names)
+fn unique(names: Vec<String>) -> FieldFilter {
+    let mut unique: Vec<String> = Vec::new();
+    for name in names {
+        if !unique.contains(&name) {
+            unique.push(name);
+        }
+    }
+    FieldFilter::OneOf(unique)
 }
 
-/// Whether words say that something does not matter.
+/// Whether words say that something does not matter. "Any colour but red" is a wish.
 pub(super) fn does_not_matter(words: &str) -> bool {
     let text = format!(" {} ", folded(words));
-    let mut phrases = CATALOGUES.iter().flat_map(|language| &language.amounts.any);
-    // "Any colour but red" is a wish.
-    !leads_no(&text) && phrases.any(|phrase| text.contains(&format!(" {phrase} ")))
-}
-
-fn leads_no(text: &str) -> bool {
-    let mut leads = CATALOGUES.iter().flat_map(|language| &language.amounts.not);
-    leads.any(|lead| lead.contains(' ') && text.contains(&format!(" {lead} ")))
-        || [" menos ", " except ", " excepto ", " but "].iter().any(|but| text.contains(but))
-}
-
-/// Whether a word is so common that it names nothing.
-fn is_common(word: &str) -> bool {
-    Language::all().any(|language| language.is_common(word))
+    let has = |list: fn(&Amounts) -> &Vec<String>| {
+        let mut phrases = CATALOGUES.iter().flat_map(|language| list(&language.amounts));
+        phrases.any(|phrase| text.contains(&format!(" {phrase} ")))
+    };
+    has(|amounts| &amounts.any) && !has(|amounts| &amounts.but)
 }
 
 /// Words without what says that they are not wanted, and whether it was there.

@@ -1,6 +1,6 @@
 //! The fields of an assistant and the columns of a catalogue that hold them.
 
-use std::sync::Arc;
+use std::sync::OnceLock;
 
 use ibid_core::catalogue::{CatalogueColumnKind, CatalogueInfo};
 
@@ -12,16 +12,15 @@ use crate::language::folded;
 pub(crate) struct Fields<'a> {
     pub(crate) settings: &'a CatalogueSettings,
     pub(crate) catalogue: &'a CatalogueInfo,
-    fields: Vec<Mapped<'a>>,
+    fields: Vec<MappedField<'a>>,
 }
 
 /// A field and its column.
-pub(crate) struct Mapped<'a> {
+pub(crate) struct MappedField<'a> {
     pub(crate) field: &'a CatalogueField,
     /// The place of the column.
     pub(crate) column: usize,
-    /// Its names, if it holds names.
-    pub(crate) names: Option<Arc<NameIndex>>,
+    names: OnceLock<NameIndex>,
 }
 
 impl<'a> Fields<'a> {
@@ -42,33 +41,36 @@ impl<'a> Fields<'a> {
                 CatalogueColumnKind::Name => field.numbers.is_none(),
                 CatalogueColumnKind::Text => false,
             };
-            let names =
-                (known.kind == CatalogueColumnKind::Name).then(|| Arc::new(NameIndex::of(known, field)));
-            fits.then_some(Mapped { field, column, names })
+            fits.then_some(MappedField { field, column, names: OnceLock::new() })
         });
         Self { settings, catalogue, fields: fields.collect() }
     }
 
     /// All of them, the most important first.
-    pub(crate) fn all(&self) -> &[Mapped<'a>] {
+    pub(crate) fn all(&self) -> &[MappedField<'a>] {
         &self.fields
     }
 
     /// One of them.
-    pub(crate) fn get(&self, name: &str) -> Option<&Mapped<'a>> {
+    pub(crate) fn get(&self, name: &str) -> Option<&MappedField<'a>> {
         self.fields.iter().find(|mapped| mapped.field.name == name)
     }
 
     /// Those that hold names, one of them first.
-    pub(crate) fn named(&self, first: &str) -> Vec<&Mapped<'a>> {
-        let mut named: Vec<&Mapped<'a>> =
-            self.fields.iter().filter(|mapped| mapped.names.is_some()).collect();
+    pub(crate) fn named(&self, first: &str) -> Vec<&MappedField<'a>> {
+        let mut named: Vec<&MappedField<'a>> =
+            self.fields.iter().filter(|mapped| mapped.numbers().is_none()).collect();
         named.sort_by_key(|mapped| mapped.field.name != first);
         named
     }
 
+    /// The names of a field with everything that they are called. Only who looks for a name has them put in order.
+    pub(crate) fn index<'m>(&self, mapped: &'m MappedField<'_>) -> &'m NameIndex {
+        mapped.names.get_or_init(|| NameIndex::of(&self.catalogue.columns[mapped.column], mapped.field))
+    }
+
     /// A name of a field by its place.
-    pub(crate) fn name(&self, mapped: &Mapped<'_>, place: usize) -> &'a str {
+    pub(crate) fn name(&self, mapped: &MappedField<'_>, place: usize) -> &'a str {
         self.catalogue.columns[mapped.column]
             .names
             .get(place)
@@ -77,14 +79,19 @@ impl<'a> Fields<'a> {
     }
 
     /// The name of another field that a name is within, as the make that a model is of.
-    pub(crate) fn within(&self, mapped: &Mapped<'_>, name: &str, other: &Mapped<'_>) -> Option<&'a str> {
+    pub(crate) fn within(
+        &self,
+        mapped: &MappedField<'_>,
+        name: &str,
+        other: &MappedField<'_>,
+    ) -> Option<&'a str> {
         let known = self.catalogue.columns[mapped.column].names.iter().find(|known| known.name == name)?;
         let (_, place) = known.within.iter().find(|(column, _)| *column == other.column)?;
         Some(self.name(other, *place))
     }
 }
 
-impl Mapped<'_> {
+impl MappedField<'_> {
     /// How its numbers are read, if it holds numbers.
     pub(crate) fn numbers(&self) -> Option<&NumberField> {
         self.field.numbers.as_ref()

@@ -3,22 +3,22 @@
 mod criteria;
 mod fields;
 mod form;
-mod heard;
+mod grounded;
 mod names;
 mod numbers;
 mod search;
 mod show;
 
-pub use criteria::{Criteria, CriteriaChange, SaidCriterion, Sort, UnclearName, UnderstoodCriteria};
+pub use criteria::{Criteria, CriteriaChange, CriterionWords, Sort, UnclearName, UnderstoodCriteria};
 pub(crate) use criteria::{LIMIT, understand};
 pub(crate) use fields::Fields;
 pub use form::InstalmentsForm;
 pub(crate) use form::{INSTALMENTS, OPTIONS, OptionsForm, formats, last_instalments, last_options};
-pub(crate) use heard::heard;
+pub(crate) use grounded::grounded;
 pub(crate) use numbers::{number_in, numbers_of, whole_numbers_in};
-pub(crate) use search::search;
 pub use search::{CatalogueOption, CatalogueResult};
-pub(crate) use show::{criteria as criteria_in_words, grouped, list, money, relaxed};
+pub(crate) use search::{naming, search};
+pub(crate) use show::{criteria as criteria_in_words, list, money, relaxed};
 
 use ibid_core::catalogue::CatalogueInfo;
 

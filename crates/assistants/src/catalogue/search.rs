@@ -1,10 +1,11 @@
 //! Searches catalogues for what fulfils criteria; where nothing does, for what comes nearest.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use ibid_core::Scope;
 use ibid_core::catalogue::{
-    CatalogueCondition, CatalogueInfo, CatalogueQuery, CatalogueRow, CatalogueValue, Catalogues, Wanted,
+    CatalogueCondition, CatalogueInfo, CatalogueQuery, CatalogueRow, CatalogueValue, Catalogues, FieldFilter,
 };
 use ibid_core::evidence::{DocumentId, EvidenceError};
 use serde::{Deserialize, Serialize};
@@ -43,11 +44,16 @@ pub struct CatalogueResult {
     pub relaxed: Vec<String>,
 }
 
+/// The catalogue whose names are those that people are taken to mean: the largest. The others are searched for the same ones.
+pub(crate) fn naming(catalogues: &[Arc<CatalogueInfo>]) -> Option<&CatalogueInfo> {
+    catalogues.iter().max_by_key(|catalogue| catalogue.rows).map(Arc::as_ref)
+}
+
 /// Searches all catalogues of a scope.
 pub(crate) async fn search(
     port: &dyn Catalogues,
     scope: &Scope,
-    catalogues: &[CatalogueInfo],
+    catalogues: &[Arc<CatalogueInfo>],
     settings: &CatalogueSettings,
     criteria: &Criteria,
 ) -> Result<CatalogueResult, EvidenceError> {
@@ -86,10 +92,10 @@ pub(crate) async fn search(
 }
 
 /// The order that brings what is nearest to a bound to the front.
-fn nearest(field: &str, wanted: Option<&Wanted>) -> Option<Sort> {
+fn nearest(field: &str, wanted: Option<&FieldFilter>) -> Option<Sort> {
     let descending = match wanted? {
-        Wanted::Between(_, Some(_)) => false,
-        Wanted::Between(Some(_), None) => true,
+        FieldFilter::Between(_, Some(_)) => false,
+        FieldFilter::Between(Some(_), None) => true,
         _ => return None,
     };
     Some(Sort { field: field.to_owned(), descending })
@@ -98,7 +104,7 @@ fn nearest(field: &str, wanted: Option<&Wanted>) -> Option<Sort> {
 async fn exactly(
     port: &dyn Catalogues,
     scope: &Scope,
-    catalogues: &[CatalogueInfo],
+    catalogues: &[Arc<CatalogueInfo>],
     settings: &CatalogueSettings,
     criteria: &Criteria,
 ) -> Result<CatalogueResult, EvidenceError> {

@@ -1,6 +1,6 @@
 //! Options and criteria in words.
 
-use ibid_core::catalogue::{CatalogueValue, Wanted};
+use ibid_core::catalogue::{CatalogueValue, FieldFilter};
 use ibid_core::value::Decimal;
 
 use super::criteria::Criteria;
@@ -28,9 +28,16 @@ pub(crate) fn grouped(number: Decimal) -> String {
     }
 }
 
-/// An amount of money.
+/// An amount of money, with the sign of its currency where that is known.
 pub(crate) fn money(amount: Decimal, currency: &str) -> String {
-    format!("${} {currency}", grouped(amount))
+    let sign = match currency {
+        "ARS" | "AUD" | "CAD" | "CLP" | "COP" | "MXN" | "USD" => "$",
+        "BRL" => "R$",
+        "EUR" => "\u{20ac}",
+        "GBP" => "\u{a3}",
+        _ => "",
+    };
+    format!("{sign}{} {currency}", grouped(amount))
 }
 
 /// A number of a field.
@@ -55,12 +62,12 @@ pub(crate) fn criteria(criteria: &Criteria, settings: &CatalogueSettings, langua
     let each = settings.fields.iter().filter_map(|field| {
         let own = |amount: &Decimal| number(*amount, field, &settings.currency);
         Some(match criteria.fields.get(&field.name)? {
-            Wanted::OneOf(names) => names.join(" / "),
-            Wanted::NoneOf(names) => {
+            FieldFilter::OneOf(names) => names.join(" / "),
+            FieldFilter::NoneOf(names) => {
                 format!("{} \u{2260} {}", field.title(language.code()), names.join(", "))
             }
-            Wanted::Between(Some(least), Some(most)) if least == most => own(least),
-            Wanted::Between(least, most) => {
+            FieldFilter::Between(Some(least), Some(most)) if least == most => own(least),
+            FieldFilter::Between(least, most) => {
                 let least = least.as_ref().map(|least| filled(&texts.at_least, &[("value", &own(least))]));
                 let most = most.as_ref().map(|most| filled(&texts.at_most, &[("value", &own(most))]));
                 let ends: Vec<String> = least.into_iter().chain(most).collect();

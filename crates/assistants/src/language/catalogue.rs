@@ -106,6 +106,8 @@ pub(crate) struct Amounts {
     pub(crate) or: Vec<String>,
     /// What says that something does not matter.
     pub(crate) any: Vec<String>,
+    /// What makes an exception.
+    pub(crate) but: Vec<String>,
     /// What leads names that are not wanted.
     pub(crate) not: Vec<String>,
     /// What multiplies by a thousand.
@@ -114,6 +116,10 @@ pub(crate) struct Amounts {
     pub(crate) million: Vec<String>,
     /// What halves.
     pub(crate) half: Vec<String>,
+    /// What stands after a share of a hundred.
+    pub(crate) percent: Vec<String>,
+    /// What counts years.
+    pub(crate) years: Vec<String>,
     /// Words for places in a list: the first, the second; the last has 0.
     pub(crate) places: BTreeMap<String, u32>,
     /// Words for what was spoken of last.

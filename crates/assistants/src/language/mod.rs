@@ -45,6 +45,11 @@ impl Language {
         self.0.words.common.iter().any(|common| common == word)
     }
 
+    /// Whether a word, in small letters, is one of the commonest of any of them.
+    pub(crate) fn any_has_common(word: &str) -> bool {
+        Self::all().any(|language| language.is_common(word))
+    }
+
     /// Whether a word, in small letters and the singular, says nothing in a question.
     pub(crate) fn is_filler(self, word: &str) -> bool {
         self.0.words.fillers.iter().any(|filler| filler == word)

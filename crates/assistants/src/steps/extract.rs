@@ -6,17 +6,13 @@ use ibid_core::model::{AnswerSchema, ModelError, Prompt};
 use ibid_graph::{Context, NodeError};
 use serde_json::{Value, json};
 
-use crate::catalogue::{CriteriaChange, LIMIT, heard, last_options};
+use crate::catalogue::{CriteriaChange, LIMIT, grounded, last_options};
 use crate::concierge::ConciergeUpdate;
 use crate::node_context::{NodeContext, failed};
 use crate::turn::{TurnCost, TurnState, TurnUpdate};
 
 /// It has at most so many tokens.
 const MOST_TOKENS: usize = 300;
-/// The longest words of a criterion, in characters.
-const LONGEST: usize = 120;
-/// The most criteria of a message.
-const MOST_CRITERIA: usize = 16;
 
 /// Extracts.
 pub(crate) async fn extract(
@@ -42,13 +38,13 @@ pub(crate) async fn extract(
     request.schema = Some(schema(settings.fields.iter().map(|field| field.name.as_str())));
     request.max_output_tokens = Some(MOST_TOKENS);
     let (change, spent) = match node_context.ask(&context, model, request, |_| {}).await {
-        Ok(reply) => (serde_json::from_str(&reply.text).unwrap_or_default(), reply.spent),
+        Ok(reply) => (serde_json::from_str::<CriteriaChange>(&reply.text).unwrap_or_default(), reply.spent),
         Err(ModelError::Form { .. } | ModelError::TooLong { .. }) => {
             (CriteriaChange::default(), TurnCost { calls: 1, ..TurnCost::default() })
         }
         Err(error) => return Err(failed(error)),
     };
-    let change = heard(bounded(change), &turn.request.text, settings);
+    let change = grounded(change.bounded(), &turn.request.text, settings);
     Ok(TurnUpdate::Concierge(ConciergeUpdate::Extracted { change, spent }))
 }
 
@@ -77,12 +73,4 @@ fn schema<'a>(fields: impl Iterator<Item = &'a str>) -> AnswerSchema {
         "additionalProperties": false,
     });
     AnswerSchema { name: "criteria".to_owned(), schema }
-}
-
-fn bounded(mut change: CriteriaChange) -> CriteriaChange {
-    change.criteria.truncate(MOST_CRITERIA);
-    for said in &mut change.criteria {
-        said.words = said.words.chars().take(LONGEST).collect();
-    }
-    change
 }

@@ -81,12 +81,12 @@ async fn category(
     let asked = &turn.request.text;
     let is_unknown = |name: &str| !known.contains(&folded(name));
     let names_another = names(asked).into_iter().any(is_unknown)
-        || led(asked, &leads(&text)).iter().any(|name| is_unknown(name));
+        || words_after(asked, &name_prepositions(&text)).iter().any(|name| is_unknown(name));
     Ok((!names_another).then_some((title, passages)))
 }
 
 /// The words that lead names in a category, as "in" does where places are listed.
-fn leads(text: &str) -> Vec<String> {
+fn name_prepositions(text: &str) -> Vec<String> {
     let mut found: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     let words: Vec<&str> = text.split_whitespace().collect();
     for pair in words.windows(2) {
@@ -100,14 +100,14 @@ fn leads(text: &str) -> Vec<String> {
 }
 
 /// The words of a message that stand where names do, also where they are written small.
-fn led(text: &str, leads: &[String]) -> Vec<String> {
+fn words_after(text: &str, prepositions: &[String]) -> Vec<String> {
     let words: Vec<String> = text
         .split_whitespace()
         .map(|word| folded(word.trim_matches(|letter: char| !letter.is_alphanumeric())))
         .collect();
     let follows = |pair: &[String]| {
-        let is_common = Language::all().any(|language| language.is_common(&pair[1]));
-        (leads.contains(&pair[0]) && !is_common && pair[1].chars().count() > SHORTEST_NAME)
+        let is_common = Language::any_has_common(&pair[1]);
+        (prepositions.contains(&pair[0]) && !is_common && pair[1].chars().count() > SHORTEST_NAME)
             .then(|| pair[1].clone())
     };
     words.windows(2).filter_map(follows).collect()
@@ -129,7 +129,7 @@ fn names(text: &str) -> Vec<&str> {
         let bare = word.trim_matches(|letter: char| !letter.is_alphanumeric());
         let is_capital = bare.chars().next().is_some_and(char::is_uppercase);
         let opens = word.starts_with(['\u{bf}', '\u{a1}', '"', '(']);
-        let is_common = Language::all().any(|language| language.is_common(&folded(bare)));
+        let is_common = Language::any_has_common(&folded(bare));
         if is_capital && !begins && !opens && !is_common && bare.chars().count() >= SHORTEST_NAME {
             names.push(bare);
         }
@@ -140,7 +140,7 @@ fn names(text: &str) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{leads, led, names};
+    use super::{name_prepositions, names, words_after};
 
     #[test]
     fn names_are_words_with_a_capital_inside_a_sentence() {
@@ -151,10 +151,11 @@ mod tests {
 
     #[test]
     fn what_stands_where_names_do_is_one_also_in_small_letters() {
-        let leads =
-            leads("Sucursal en Puebla. Hay dos en Monterrey y una en Toluca. Se paga en efectivo con Ana.");
-        assert_eq!(leads, ["en"]);
-        assert_eq!(led("tienen sucursal en tampico?", &leads), ["tampico"]);
-        assert!(led("que hay con tampico, en la tarde", &leads).is_empty());
+        let prepositions = name_prepositions(
+            "Sucursal en Puebla. Hay dos en Monterrey y una en Toluca. Se paga en efectivo con Ana.",
+        );
+        assert_eq!(prepositions, ["en"]);
+        assert_eq!(words_after("tienen sucursal en tampico?", &prepositions), ["tampico"]);
+        assert!(words_after("que hay con tampico, en la tarde", &prepositions).is_empty());
     }
 }

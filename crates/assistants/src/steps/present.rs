@@ -26,7 +26,7 @@ use crate::turn::{Answer, TurnCost, TurnState, TurnUpdate};
 const MOST_TOKENS: usize = 120;
 
 /// What is to be said.
-struct Facts {
+struct Presentation {
     /// In ibid's own words.
     own: String,
     /// What the model may put in its words, by name.
@@ -87,8 +87,8 @@ pub(crate) async fn present(
     Ok(TurnUpdate::Presented { answer: Box::new(answer), format: facts.format.to_owned(), sources, spent })
 }
 
-fn plain(text: &str) -> Facts {
-    Facts {
+fn plain(text: &str) -> Presentation {
+    Presentation {
         own: text.to_owned(),
         values: BTreeMap::new(),
         below: String::new(),
@@ -102,7 +102,7 @@ fn plain(text: &str) -> Facts {
 }
 
 /// The data as a source, and the citation of it.
-fn cited(facts: &Facts) -> (Vec<Source>, Vec<Citation>) {
+fn cited(facts: &Presentation) -> (Vec<Source>, Vec<Citation>) {
     let mut sources = Vec::new();
     if facts.below.is_empty() {
         return (sources, Vec::new());
@@ -127,7 +127,7 @@ fn cited(facts: &Facts) -> (Vec<Source>, Vec<Citation>) {
 }
 
 /// What was found in the catalogue.
-fn options(node_context: &NodeContext, turn: &TurnState, found: &FoundOptions) -> Facts {
+fn options(node_context: &NodeContext, turn: &TurnState, found: &FoundOptions) -> Presentation {
     let (settings, texts, language) =
         (&node_context.definition.catalogue, turn.texts(), turn.request.spoken.language);
     let FoundOptions { understood, result, has_catalogue, .. } = found;
@@ -149,7 +149,7 @@ fn options(node_context: &NodeContext, turn: &TurnState, found: &FoundOptions) -
         ("criteria", &wanted),
         ("relaxed", &relaxed(result, settings, language)),
     ];
-    let is_asked = !understood.criteria.fields.is_empty() || understood.criteria.sort.is_some();
+    let is_asked = !understood.criteria.is_empty();
     let is_open = !own.is_empty();
     match result.options.as_slice() {
         _ if !has_catalogue => own = vec![texts.options_no_catalogue.clone()],
@@ -167,7 +167,7 @@ fn options(node_context: &NodeContext, turn: &TurnState, found: &FoundOptions) -
         unclear: understood.unclear.clone(),
         options: result.options.clone(),
     };
-    Facts {
+    Presentation {
         own: own.join(" "),
         values: values.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect(),
         below: list(&result.options, settings),
@@ -182,7 +182,7 @@ fn options(node_context: &NodeContext, turn: &TurnState, found: &FoundOptions) -
 }
 
 /// What was worked out.
-fn payments(node_context: &NodeContext, turn: &TurnState, form: &InstalmentsForm) -> Facts {
+fn payments(node_context: &NodeContext, turn: &TurnState, form: &InstalmentsForm) -> Presentation {
     let (texts, currency) = (turn.texts(), form.currency.as_str());
     let amount = |amount| money(amount, currency);
     let rate = format!("{} %", form.yearly_rate_percent);
@@ -224,7 +224,7 @@ fn payments(node_context: &NodeContext, turn: &TurnState, form: &InstalmentsForm
         rows.push(format!("| {} | {} |", plan.months, cells.join(" | ")));
         known.insert(format!("instalment_{}", plan.months), amount(plan.instalment));
     }
-    Facts {
+    Presentation {
         own: own.join(" "),
         values: known,
         below: rows.join("\n"),
@@ -242,7 +242,7 @@ async fn words(
     node_context: &NodeContext,
     turn: &TurnState,
     context: &Context,
-    facts: &Facts,
+    facts: &Presentation,
 ) -> Result<(String, TurnCost), NodeError> {
     context.status("writing the answer");
     let model = node_context.ports.answer.as_ref();

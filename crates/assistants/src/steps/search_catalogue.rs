@@ -9,7 +9,10 @@ use ibid_core::evidence::EvidenceError;
 use ibid_core::value::Decimal;
 use ibid_graph::{Context, NodeError};
 
-use crate::catalogue::{Criteria, Fields, OptionsForm, criteria_in_words, last_options, search, understand};
+use crate::catalogue::{
+    CatalogueResult, Criteria, Fields, OptionsForm, criteria_in_words, last_options, naming, search,
+    understand,
+};
 use crate::concierge::{ConciergeUpdate, FoundOptions};
 use crate::node_context::{NodeContext, emit, not_searched};
 use crate::turn::{TurnState, TurnUpdate};
@@ -32,8 +35,7 @@ async fn found(node_context: &NodeContext, turn: &TurnState) -> Result<FoundOpti
     let settings = &node_context.definition.catalogue;
     let Some(port) = &node_context.ports.catalogues else { return Ok(FoundOptions::default()) };
     let catalogues = port.list(&turn.request.scope).await?;
-    // Names are those of the largest; the others are searched for the same ones.
-    let Some(first) = catalogues.iter().max_by_key(|catalogue| catalogue.rows) else {
+    let Some(first) = naming(&catalogues) else {
         return Ok(FoundOptions::default());
     };
     let change = turn.concierge.change.clone().unwrap_or_default();
@@ -41,11 +43,10 @@ async fn found(node_context: &NodeContext, turn: &TurnState) -> Result<FoundOpti
     let shown = before.as_ref().map(numbers).unwrap_or_default();
     let criteria: Option<&Criteria> = before.as_ref().map(|form| &form.criteria);
     let understood = understand(&Fields::of(settings, first), &change, criteria, &shown);
-    let is_asked = !understood.criteria.fields.is_empty() || understood.criteria.sort.is_some();
-    let result = if is_asked {
-        search(port.as_ref(), &turn.request.scope, &catalogues, settings, &understood.criteria).await?
+    let result = if understood.criteria.is_empty() {
+        CatalogueResult::default()
     } else {
-        crate::catalogue::CatalogueResult::default()
+        search(port.as_ref(), &turn.request.scope, &catalogues, settings, &understood.criteria).await?
     };
     Ok(FoundOptions { understood, result, has_catalogue: true, title: first.title.clone() })
 }

@@ -16,17 +16,13 @@ use serde_json::{Value, json};
 
 use super::{ToolContext, arguments, failure, spec};
 use crate::catalogue::{
-    CriteriaChange, Fields, SaidCriterion, criteria_in_words, list, money, relaxed, search, understand,
+    CriteriaChange, CriterionWords, Fields, criteria_in_words, list, money, naming, relaxed, search,
+    understand,
 };
 use crate::concierge::{DownPayment, PaymentWish};
 use crate::definition::{CatalogueSettings, FinancingSettings};
 use crate::language::Language;
 use crate::payment::instalments;
-
-/// The most criteria of a call.
-const MOST_CRITERIA: usize = 16;
-/// The longest words of a criterion, in characters.
-const LONGEST: usize = 120;
 
 struct CatalogueTool {
     spec: ToolSpec,
@@ -55,19 +51,10 @@ pub(super) fn search_catalogue(context: &ToolContext<'_>) -> Result<Arc<dyn Tool
 #[serde(deny_unknown_fields)]
 struct SearchCatalogue {
     /// What is looked for.
-    criteria: Vec<Criterion>,
+    criteria: Vec<CriterionWords>,
     /// How many options are wanted.
     #[serde(default)]
     limit: Option<usize>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Criterion {
-    /// Which field.
-    field: String,
-    /// What it is to be, in words.
-    words: String,
 }
 
 #[async_trait]
@@ -78,14 +65,10 @@ impl Tool for CatalogueTool {
 
     async fn call(&self, scope: &Scope, given: Value) -> Result<ToolOutput, ToolError> {
         let SearchCatalogue { criteria, limit } = arguments(given)?;
-        let criteria = criteria.into_iter().take(MOST_CRITERIA).map(|criterion| SaidCriterion {
-            field: criterion.field,
-            words: criterion.words.chars().take(LONGEST).collect(),
-        });
-        let change = CriteriaChange { criteria: criteria.collect(), ..CriteriaChange::default() };
+        let change = CriteriaChange { criteria, ..CriteriaChange::default() }.bounded();
         let failed = |error: ibid_core::evidence::EvidenceError| failure("the catalogue", error);
         let catalogues = self.port.list(scope).await.map_err(failed)?;
-        let Some(first) = catalogues.iter().max_by_key(|catalogue| catalogue.rows) else {
+        let Some(first) = naming(&catalogues) else {
             return Ok(ToolOutput::Found {
                 passages: Vec::new(),
                 note: Some("there is no catalogue".to_owned()),
@@ -101,7 +84,7 @@ impl Tool for CatalogueTool {
             )));
         }
         let mut understood = understand(&fields, &change, None, &BTreeMap::new());
-        understood.criteria.limit = limit.map(|limit| limit.clamp(1, 20));
+        understood.criteria.set_limit(limit);
         let found = search(self.port.as_ref(), scope, &catalogues, &self.settings, &understood.criteria)
             .await
             .map_err(failed)?;

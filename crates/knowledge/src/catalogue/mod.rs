@@ -136,7 +136,7 @@ async fn table(rows: Arc<Dataset>) -> Result<RowTable, Error> {
 
 #[async_trait]
 impl Catalogues for StoredCatalogues {
-    async fn list(&self, scope: &Scope) -> Result<Vec<CatalogueInfo>, EvidenceError> {
+    async fn list(&self, scope: &Scope) -> Result<Vec<Arc<CatalogueInfo>>, EvidenceError> {
         let seen = self.seen(scope).await.map_err(to_evidence_error)?;
         Ok(seen.iter().map(|open| open.stored.info.clone()).collect())
     }

@@ -12,7 +12,7 @@ use datafusion::prelude::SessionContext;
 use futures_util::TryStreamExt;
 use ibid_core::catalogue::{
     CatalogueColumnKind, CatalogueCondition, CatalogueQuery, CatalogueRow, CatalogueRows, CatalogueValue,
-    Wanted,
+    FieldFilter,
 };
 use ibid_core::value::Decimal;
 
@@ -68,7 +68,7 @@ fn fulfilled(catalogue: &StoredCatalogue, condition: &CatalogueCondition) -> Res
         names.iter().filter_map(place).filter_map(|place| Some(lit(u32::try_from(place).ok()?))).collect()
     };
     Ok(match (is, known.kind) {
-        (Wanted::OneOf(names), CatalogueColumnKind::Name) => {
+        (FieldFilter::OneOf(names), CatalogueColumnKind::Name) => {
             let places = places(names);
             match places.as_slice() {
                 [] => None,
@@ -76,11 +76,11 @@ fn fulfilled(catalogue: &StoredCatalogue, condition: &CatalogueCondition) -> Res
                 _ => Some(cell().in_list(places, false)),
             }
         }
-        (Wanted::NoneOf(names), CatalogueColumnKind::Name) => {
+        (FieldFilter::NoneOf(names), CatalogueColumnKind::Name) => {
             let places = places(names);
             Some(if places.is_empty() { lit(true) } else { cell().in_list(places, true) })
         }
-        (Wanted::Between(least, most), CatalogueColumnKind::Number) => {
+        (FieldFilter::Between(least, most), CatalogueColumnKind::Number) => {
             let decimals = catalogue.places.get(*column).copied().unwrap_or_default();
             let least = least.map(|least| cell().gt_eq(lit(whole(least, decimals, true))));
             let most = most.map(|most| cell().lt_eq(lit(whole(most, decimals, false))));

@@ -118,8 +118,8 @@ impl RawRows {
                 }
             }
         }
-        if let Some(told) = told(&left_out) {
-            record.remarks.push(told);
+        if let Some(text) = left_out_text(&left_out) {
+            record.remarks.push(text);
         }
         for (fault, rows) in left_out {
             *self.left_out.entry(fault).or_default() += rows;
@@ -142,12 +142,12 @@ impl RawRows {
 
     /// How many rows were read, and how many of them were left out.
     pub(super) fn summary(&self) -> String {
-        let left_out = told(&self.left_out).map(|told| format!(" {told}")).unwrap_or_default();
+        let left_out = left_out_text(&self.left_out).map(|text| format!(" {text}")).unwrap_or_default();
         format!("{} of {} rows were taken.{left_out}", self.numbers.len(), self.read)
     }
 }
 
-fn told(left_out: &BTreeMap<LeftOut, u32>) -> Option<String> {
+fn left_out_text(left_out: &BTreeMap<LeftOut, u32>) -> Option<String> {
     let each: Vec<String> = left_out.iter().map(|(fault, rows)| format!("{rows} {}", fault.name())).collect();
     (!each.is_empty()).then(|| format!("Rows left out: {}.", each.join(", ")))
 }

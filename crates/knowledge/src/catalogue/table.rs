@@ -35,7 +35,7 @@ const TOLD: usize = 40;
 /// A catalogue as it is kept: what is known of it, and how many decimals the numbers of each column have.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct StoredCatalogue {
-    pub(crate) info: CatalogueInfo,
+    pub(crate) info: Arc<CatalogueInfo>,
     pub(crate) places: Vec<u32>,
 }
 
@@ -111,7 +111,12 @@ impl CatalogueReader {
             first.chunks = 1;
         }
         let description = description(&info);
-        Ok(MadeCatalogue { stored: StoredCatalogue { info, places }, batches, pages, description })
+        Ok(MadeCatalogue {
+            stored: StoredCatalogue { info: Arc::new(info), places },
+            batches,
+            pages,
+            description,
+        })
     }
 }
 

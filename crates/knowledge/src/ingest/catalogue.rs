@@ -42,7 +42,7 @@ pub(super) async fn tabulate(
     let described = Chunk { page: 1, text: made.description.clone(), ..Chunk::default() };
     document.pages.clone_from(&made.pages);
     (document.tables, document.chunks) = (1, 1);
-    store.keep_catalogue(made).await?;
+    store.put_catalogue(made).await?;
     store.stage(&work, &chunks_part(0), &json_of(&vec![described])?).await?;
     store.stage(&work, LEDGER, &json_of(&document)?).await?;
     Ok(LoadUpdate::Chunked(ChunkStats { parts: 1, chunks: 1, skipped: 0, tables: 1 }))

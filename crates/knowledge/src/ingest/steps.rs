@@ -312,9 +312,8 @@ pub(crate) fn cleanup(ingestion: Ingestion, loading: Arc<Loading>, _: Context) -
         for original in fetched.before.iter().chain(&loading.replaced).chain([&fetched.content]) {
             ingestion.store.delete_unused_blob(&loading.job.document(), original).await?;
         }
-        if is_catalogue(&loading) {
-            ingestion.store.remove_old_rows(&loading.job.document(), None).await?;
-        }
+        // A text may have been a catalogue before.
+        ingestion.store.remove_old_rows(&loading.job.document()).await?;
         ingestion.store.unstage(&loading.work()).await?;
         Ok(ended(loading.committed.clone().unwrap_or(LoadOutcome::Loaded), fetched.began))
     })

@@ -17,12 +17,12 @@ use crate::{ContentHash, Error};
 const FOLDER: &str = "catalogues";
 
 fn place(id: &DocumentId, version: &ContentHash) -> String {
-    format!("{FOLDER}/{id}-{version}")
+    format!("{FOLDER}/{id}/{version}")
 }
 
 impl Store {
     /// Keeps the rows of a catalogue. They are searched once a chunk says so.
-    pub(crate) async fn keep_catalogue(&self, made: MadeCatalogue) -> Result<(), Error> {
+    pub(crate) async fn put_catalogue(&self, made: MadeCatalogue) -> Result<(), Error> {
         let MadeCatalogue { stored, batches, .. } = made;
         let place = place(&stored.info.document, &ContentHash::stored(&stored.info.version));
         let Some(schema) = batches.first().map(arrow_array::RecordBatch::schema) else {
@@ -85,19 +85,17 @@ impl Store {
         Ok(found.into_iter().collect())
     }
 
-    /// Removes the rows of a document that are not searched. Those of a load that goes on are named.
-    pub(crate) async fn remove_old_rows(
-        &self,
-        id: &DocumentId,
-        needed: Option<&ContentHash>,
-    ) -> Result<(), Error> {
-        let searched = self.indexed_content(id).await?;
-        let kept: Vec<String> =
-            searched.iter().chain(needed).map(|version| format!("{id}-{version}/")).collect();
-        for object in self.place.list(FOLDER).await? {
-            let is_own = object.starts_with(&format!("{id}-"));
-            if is_own && !kept.iter().any(|kept| object.starts_with(kept.as_str())) {
-                self.place.remove(&format!("{FOLDER}/{object}")).await?;
+    /// Removes the rows of a document that are not searched.
+    pub(crate) async fn remove_old_rows(&self, id: &DocumentId) -> Result<(), Error> {
+        let folder = format!("{FOLDER}/{id}");
+        let objects = self.place.list(&folder).await?;
+        if objects.is_empty() {
+            return Ok(());
+        }
+        let searched = self.indexed_content(id).await?.map(|version| format!("{version}/"));
+        for object in objects {
+            if !searched.as_ref().is_some_and(|kept| object.starts_with(kept.as_str())) {
+                self.place.remove(&format!("{folder}/{object}")).await?;
             }
         }
         Ok(())
@@ -111,9 +109,8 @@ impl Store {
     ) -> Result<BTreeSet<DocumentId>, Error> {
         let mut found = BTreeSet::new();
         for object in self.place.list(FOLDER).await? {
-            let Some((id, version)) = object.split('/').next().and_then(|place| place.split_once('-')) else {
-                continue;
-            };
+            let mut parts = object.split('/');
+            let (Some(id), Some(version)) = (parts.next(), parts.next()) else { continue };
             let is_searched = searched.get(id).is_some_and(|versions| versions.contains(version));
             let id = DocumentId(id.to_owned());
             if !is_searched && !underway.contains(&id) {

@@ -151,7 +151,7 @@ impl Store {
         self.staging(&mut report, repair, underway).await?;
         for id in self.unsearched_rows(&searched, &underway.documents).await? {
             if repair {
-                self.remove_old_rows(&id, None).await?;
+                self.remove_old_rows(&id).await?;
             }
             report.say(format!("rows of the catalogue {id} are not searched"), repair);
         }

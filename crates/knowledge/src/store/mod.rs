@@ -321,7 +321,7 @@ impl Store {
     pub async fn delete(&self, scope: &Scope, id: &DocumentId) -> Result<bool, Error> {
         let Some(document) = self.document(scope, id).await? else { return Ok(false) };
         self.unsearch(id).await?;
-        self.remove_old_rows(id, None).await?;
+        self.remove_old_rows(id).await?;
         self.forget(id).await?;
         self.orphan_duplicates(&document).await?;
         self.delete_unused_blob(id, &document.content).await?;

@@ -1,6 +1,6 @@
-//! What a model extracted from a message, as far as the person said it: a small model fills fields that nobody spoke of.
+//! Which of the criteria that a model extracted are grounded in the message: a small model fills fields that nobody spoke of.
 
-use super::criteria::{CriteriaChange, LIMIT, SaidCriterion, does_not_matter};
+use super::criteria::{CriteriaChange, CriterionWords, LIMIT, does_not_matter};
 use super::numbers::numbers_of;
 use crate::definition::{CatalogueField, CatalogueSettings};
 use crate::language::{Language, folded};
@@ -10,7 +10,11 @@ const LEAST_SHARED: usize = 3;
 const MOST_ENDING: usize = 2;
 
 /// Only what the message says.
-pub(crate) fn heard(change: CriteriaChange, message: &str, settings: &CatalogueSettings) -> CriteriaChange {
+pub(crate) fn grounded(
+    change: CriteriaChange,
+    message: &str,
+    settings: &CatalogueSettings,
+) -> CriteriaChange {
     let told = words_of(message);
     let field = |name: &str| settings.fields.iter().find(|field| field.name == name);
     let indifferent = change.criteria.iter().filter(|said| does_not_matter(&said.words)).count();
@@ -28,9 +32,9 @@ pub(crate) fn heard(change: CriteriaChange, message: &str, settings: &CatalogueS
         let own = numbers_of(&said.words, numbers);
         let is_number =
             !own.is_empty() && own.iter().all(|number| numbers_of(message, numbers).contains(number));
-        is_number.then(|| SaidCriterion { field: said.field, words: message.to_owned() })
+        is_number.then(|| CriterionWords { field: said.field, words: message.to_owned() })
     });
-    let mut kept: Vec<SaidCriterion> = criteria.collect();
+    let mut kept: Vec<CriterionWords> = criteria.collect();
     kept.retain(|said| {
         said.field != LIMIT || !numbers_of(&said.words, &crate::definition::NumberField::default()).is_empty()
     });
@@ -46,8 +50,7 @@ fn words_of(text: &str) -> Vec<String> {
 /// Whether a message has all words that say something.
 fn is_said(words: &str, told: &[String]) -> bool {
     let own = words_of(words);
-    let mut telling =
-        own.iter().filter(|word| !Language::all().any(|language| language.is_common(word))).peekable();
+    let mut telling = own.iter().filter(|word| !Language::any_has_common(word)).peekable();
     telling.peek().is_some() && telling.all(|word| told.iter().any(|other| is_same(word, other)))
 }
 
@@ -70,14 +73,14 @@ mod tests {
     use super::*;
     use crate::shipped::SHIPPED;
 
-    fn heard_of(message: &str, said: &[(&str, &str)]) -> Vec<(String, String)> {
+    fn grounded_of(message: &str, said: &[(&str, &str)]) -> Vec<(String, String)> {
         let car_sales = SHIPPED.iter().find(|shipped| shipped.name == "car-sales").unwrap().read().unwrap();
         let criteria = said
             .iter()
-            .map(|(field, words)| SaidCriterion { field: (*field).to_owned(), words: (*words).to_owned() });
+            .map(|(field, words)| CriterionWords { field: (*field).to_owned(), words: (*words).to_owned() });
         let change = CriteriaChange { criteria: criteria.collect(), start_over: false };
-        let heard = heard(change, message, &car_sales.definition.catalogue);
-        heard.criteria.into_iter().map(|said| (said.field, said.words)).collect()
+        let grounded = grounded(change, message, &car_sales.definition.catalogue);
+        grounded.criteria.into_iter().map(|said| (said.field, said.words)).collect()
     }
 
     fn pairs(said: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -88,22 +91,22 @@ mod tests {
     fn what_nobody_said_is_left_out() {
         let said =
             [("make", "Nissan"), ("model", "Jetta"), ("price", "under 200 thousand"), ("city", "no importa")];
-        assert_eq!(heard_of("Busco un Jetta", &said), pairs(&[("model", "Jetta")]));
-        assert_eq!(heard_of("una roja", &[("colour", "rojo")]).len(), 1);
-        assert_eq!(heard_of("una azul", &[("colour", "rojo")]).len(), 0);
-        assert_eq!(heard_of("quiero un automatico", &[("transmission", "autom\u{e1}tico")]).len(), 1);
+        assert_eq!(grounded_of("Busco un Jetta", &said), pairs(&[("model", "Jetta")]));
+        assert_eq!(grounded_of("una roja", &[("colour", "rojo")]).len(), 1);
+        assert_eq!(grounded_of("una azul", &[("colour", "rojo")]).len(), 0);
+        assert_eq!(grounded_of("quiero un automatico", &[("transmission", "autom\u{e1}tico")]).len(), 1);
     }
 
     #[test]
     fn a_number_that_was_said_otherwise_is_read_from_the_message() {
         let message = "pickup de m\u{e1}s de 600 mil";
-        assert_eq!(heard_of(message, &[("price", "menos de 600 mil")]), pairs(&[("price", message)]));
-        assert_eq!(heard_of(message, &[("price", "menos de 700 mil")]), []);
+        assert_eq!(grounded_of(message, &[("price", "menos de 600 mil")]), pairs(&[("price", message)]));
+        assert_eq!(grounded_of(message, &[("price", "menos de 700 mil")]), []);
     }
 
     #[test]
     fn of_fields_that_do_not_matter_those_are_meant_that_are_named() {
         let said = [("make", "no importa"), ("colour", "no importa"), ("year", "no importa")];
-        assert_eq!(heard_of("el color ya no importa", &said), pairs(&[("colour", "no importa")]));
+        assert_eq!(grounded_of("el color ya no importa", &said), pairs(&[("colour", "no importa")]));
     }
 }
