@@ -97,7 +97,10 @@ async fn killed_at(
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let begun = runtime.spawn(async move {
         let engine = own.engine(&path).await;
-        for say in ["What is the rate for LED modules?", "And for lamps?"] {
+        // A concierge takes nothing for a wish that the person did not say.
+        let first =
+            if mode == "concierge" { "I am looking for an SUV" } else { "What is the rate for LED modules?" };
+        for say in [first, "And for lamps?"] {
             let run = own.submit(&engine, thread, say, &[("mode", &mode)]).await;
             played(&engine, run).await;
         }

@@ -20,6 +20,10 @@ use serde_json::Value;
 /// So long a model here may take to begin.
 const NEAR: Duration = Duration::from_secs(900);
 
+/// So long a test may take to reply where a person is asked, and so long a turn may be silent.
+const A_REPLY: Duration = Duration::from_secs(20);
+const A_STEP: Duration = Duration::from_secs(1200);
+
 /// One assistant and what it works with.
 pub(crate) struct Stage {
     pub(crate) assistant: Assistant,
@@ -147,8 +151,17 @@ pub(crate) fn scope() -> Scope {
 /// Waits for the end of a turn.
 pub(crate) async fn played(engine: &LocalEngine, run: RunId) -> Played {
     let shared: Arc<dyn Engine> = Arc::new(engine.clone());
-    let events = turn_events(&shared, &scope(), run, 0).await.unwrap();
-    let events: Vec<RunEvent<TurnEvent>> = events.map(Result::unwrap).collect().await;
+    let mut stream = turn_events(&shared, &scope(), run, 0).await.unwrap();
+    let mut events: Vec<RunEvent<TurnEvent>> = Vec::new();
+    loop {
+        let is_waiting = matches!(events.last().map(|last| &last.event), Some(TurnEvent::Interrupted { .. }));
+        let limit = if is_waiting { A_REPLY } else { A_STEP };
+        let Ok(next) = tokio::time::timeout(limit, stream.next()).await else {
+            panic!("nothing happens any more after {:?}", events.last());
+        };
+        let Some(event) = next else { break };
+        events.push(event.unwrap());
+    }
     let (message, error) = match &events.last().expect("the turn has ended").event {
         TurnEvent::Ended { message, error, .. } => (message.as_deref().cloned(), error.clone()),
         other => panic!("the last event is {other:?}"),
