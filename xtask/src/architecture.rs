@@ -9,7 +9,7 @@ use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// The layer of each crate. A crate may use only those on lower layers. What is not listed
 /// must be added here, with thought.
-const LAYERS: [(&str, u8); 17] = [
+const LAYERS: [(&str, u8); 18] = [
     ("ibid-core", 0),
     ("ibid-graph", 0),
     ("ibid-egress", 0),
@@ -20,6 +20,7 @@ const LAYERS: [(&str, u8); 17] = [
     ("ibid-models", 1),
     ("ibid-knowledge", 1),
     ("ibid-assistants", 1),
+    ("ibid-telemetry", 1),
     ("ibid-app", 2),
     ("ibid-server", 3),
     ("ibid-evals", 3),
@@ -32,17 +33,22 @@ const LAYERS: [(&str, u8); 17] = [
 
 /// Heavy dependencies and the crate that may use each; where a protocol has two ends, one crate for each end. Tools and
 /// tests are free.
-const OWNERS: [(&str, &str); 24] = [
+const OWNERS: [(&str, &str); 31] = [
     ("async-nats", "ibid-engine"),
     ("axum", "ibid-server"),
     ("clap", "ibid"),
     ("indicatif", "ibid"),
     ("jsonschema", "ibid-models"),
     ("jsonwebtoken", "ibid-server"),
+    ("metrics-exporter-prometheus", "ibid-telemetry"),
     ("minijinja", "ibid-assistants"),
     ("lance", "ibid-knowledge"),
     ("lance-index", "ibid-knowledge"),
     ("lance-linalg", "ibid-knowledge"),
+    ("opentelemetry", "ibid-telemetry"),
+    ("opentelemetry-http", "ibid-telemetry"),
+    ("opentelemetry-otlp", "ibid-telemetry"),
+    ("opentelemetry_sdk", "ibid-telemetry"),
     ("ort", "ibid-models"),
     ("parquet", "ibid-reading"),
     ("pdfium-render", "ibid-reading"),
@@ -56,6 +62,8 @@ const OWNERS: [(&str, &str); 24] = [
     ("tiktoken-rs", "ibid-models"),
     ("tokenizers", "ibid-models"),
     ("tower-http", "ibid-server"),
+    ("tracing-opentelemetry", "ibid-telemetry"),
+    ("tracing-subscriber", "ibid-telemetry"),
     ("anyhow", "ibid"),
 ];
 

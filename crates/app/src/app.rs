@@ -1,7 +1,7 @@
 //! An application that runs: what the server, the terminal and other programs use.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures_util::StreamExt;
 use ibid_core::answer::{Citation, Warning};
@@ -35,6 +35,8 @@ pub(crate) struct Inner {
     pub(crate) answers: Option<Arc<dyn AnswerCache>>,
     pub(crate) checks: Vec<HealthCheck>,
     pub(crate) info: ServerInfo,
+    /// When it was opened.
+    pub(crate) began: SystemTime,
     /// Everybody at the one tenant of a program that serves itself.
     pub(crate) scope: Scope,
 }
@@ -130,6 +132,11 @@ impl App {
     /// What it is set up with.
     pub fn info(&self) -> &ServerInfo {
         &self.0.info
+    }
+
+    /// When it was opened.
+    pub(crate) fn began(&self) -> SystemTime {
+        self.0.began
     }
 
     /// The scope of a program that serves one party: itself.

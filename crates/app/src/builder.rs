@@ -185,6 +185,7 @@ impl AppBuilder {
             answers,
             checks,
             info,
+            began: std::time::SystemTime::now(),
             scope,
         }))
     }

@@ -378,6 +378,7 @@ fn chat_settings(name: &str, model: &ModelSettings) -> Result<ChatSettings, Erro
     settings.max_output_tokens = model.max_output;
     settings.tools = model.tools;
     settings.schema = model.schema;
+    settings.prices = model.input_price.zip(model.output_price);
     settings.extra = model.extra.clone().into_iter().collect();
     if let Some(tokenizer) = &model.tokenizer {
         settings.tokenizer = Tokenizer::named(tokenizer).doing(|| format!("in `models.{name}.tokenizer`"))?;

@@ -17,7 +17,7 @@ use ibid_core::model::{
 };
 use ibid_core::tool::Tool;
 use ibid_core::web::{WebRules, WebSearch};
-use ibid_core::{Message, Role};
+use ibid_core::{Message, Role, trace};
 use ibid_graph::{Context, NodeError, Retryable, Terminal};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -193,12 +193,14 @@ impl NodeContext {
         let mut reply = Reply::default();
         reply.spent.calls = 1;
         let cancel = context.cancel();
-        let span = tracing::info_span!("chat", model = model.name(), node = context.node());
-        let Some(parts) = cancel.run_until_cancelled(model.chat(request).instrument(span)).await else {
+        let span = trace::chat_span(model.name());
+        trace::with_input(&span, || shown_prompts(&request.prompts));
+        let called = cancel.run_until_cancelled(model.chat(request).instrument(span.clone())).await;
+        let Some(parts) = called else {
             reply.partial = true;
             return Ok(reply);
         };
-        let mut parts = parts?;
+        let mut parts = parts.inspect_err(|error| trace::failed(&span, error))?;
         let mut cancelled = pin!(cancel.cancelled());
         loop {
             let part = tokio::select! {
@@ -215,7 +217,7 @@ impl NodeContext {
                     let (provider, reason) = (model.name().to_owned(), "the reply has no end".to_owned());
                     return Err(ModelError::Broken { provider, reason });
                 }
-                Some(Some(part)) => match part? {
+                Some(Some(part)) => match part.inspect_err(|error| trace::failed(&span, error))? {
                     ChatPart::Text(piece) => {
                         reply.text.push_str(&piece);
                         heard(&reply.text);
@@ -231,12 +233,14 @@ impl NodeContext {
                     ChatPart::End { finish, usage, model } => {
                         reply.cut_off = finish == Finish::Length;
                         reply.spent.usage = usage;
+                        trace::chat_used(&span, &model, usage);
                         emit(context, &TurnEvent::ModelUsage(ModelUsage { model, usage }));
                         break;
                     }
                 },
             }
         }
+        trace::with_output(&span, || reply.text.clone());
         reply.spent.milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(reply)
     }
@@ -258,6 +262,20 @@ impl NodeContext {
             Err(error) => Err(failed(error)),
         }
     }
+}
+
+/// What a model is shown, for whoever reads traces.
+fn shown_prompts(prompts: &[Prompt]) -> String {
+    let shown = prompts.iter().map(|prompt| {
+        let speaker = match prompt {
+            Prompt::System(_) => "system",
+            Prompt::User(_) => "user",
+            Prompt::Assistant { .. } => "assistant",
+            Prompt::Tool { .. } => "tool",
+        };
+        format!("{speaker}: {}", prompt.text())
+    });
+    shown.collect::<Vec<_>>().join("\n\n")
 }
 
 /// The beginning and the end of a text that has so many tokens, with about as many as are left to it.

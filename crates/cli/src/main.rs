@@ -32,9 +32,6 @@ fn main() -> ExitCode {
     }
     // Missing is fine: the file is for those who want one.
     let _ = dotenvy::dotenv();
-    let filter = tracing_subscriber::EnvFilter::try_from_env("IBID_LOG");
-    let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -42,15 +39,21 @@ fn main() -> ExitCode {
             return if error.use_stderr() { ExitCode::from(UNREADABLE) } else { ExitCode::SUCCESS };
         }
     };
-    match commands::run(arguments) {
+    let telemetry = match commands::telemetry(&arguments.global) {
+        Ok(telemetry) => telemetry,
+        Err(error) => return failed(&error),
+    };
+    match commands::run(arguments, &telemetry) {
         Ok(code) => code,
         // Whoever read the output has seen enough, as `| head` does.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {}", commands::printable(&error_chain(&error)));
-            ExitCode::from(FAILED)
-        }
+        Err(error) => failed(&error),
     }
+}
+
+fn failed(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {}", commands::printable(&error_chain(error)));
+    ExitCode::from(FAILED)
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -45,6 +45,57 @@ pub struct AnswerMetadata {
     pub model_calls: u32,
 }
 
+/// What became of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerOutcome {
+    /// It was answered, with citations.
+    Cited,
+    /// It was answered without any: from tools, as chat, or as the assistant may.
+    Uncited,
+    /// The documents did not hold the answer.
+    Unanswered,
+    /// The guard withheld the answer.
+    Withheld,
+    /// It had been answered before, and was given that answer again.
+    Cached,
+    /// It was stopped before the answer was complete.
+    Partial,
+}
+
+impl AnswerOutcome {
+    /// As it is written.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cited => "cited",
+            Self::Uncited => "uncited",
+            Self::Unanswered => "unanswered",
+            Self::Withheld => "withheld",
+            Self::Cached => "cached",
+            Self::Partial => "partial",
+        }
+    }
+}
+
+impl AnswerMetadata {
+    /// What became of the question.
+    pub fn outcome(&self) -> AnswerOutcome {
+        if self.partial {
+            AnswerOutcome::Partial
+        } else if self.withheld {
+            AnswerOutcome::Withheld
+        } else if self.unanswered {
+            AnswerOutcome::Unanswered
+        } else if self.cached.is_some() {
+            AnswerOutcome::Cached
+        } else if self.citations.is_empty() {
+            AnswerOutcome::Uncited
+        } else {
+            AnswerOutcome::Cited
+        }
+    }
+}
+
 /// As it is stored: a partial answer has nothing but its sources.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "AnswerMetadata")]
@@ -227,6 +278,18 @@ pub enum QuoteMatch {
     Unquoted,
 }
 
+impl QuoteMatch {
+    /// As it is written.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Fuzzy => "fuzzy",
+            Self::NotFound => "not_found",
+            Self::Unquoted => "unquoted",
+        }
+    }
+}
+
 /// Something that the guard found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
@@ -293,6 +356,28 @@ pub enum WarningKind {
     NotFromDocuments,
     /// The model reached its limit of tokens.
     CutOff,
+}
+
+impl WarningKind {
+    /// As it is written.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::UnknownSource => "unknown_source",
+            Self::WrongPage => "wrong_page",
+            Self::QuoteNotFound => "quote_not_found",
+            Self::ValueNotFound => "value_not_found",
+            Self::WrongColumn => "wrong_column",
+            Self::WrongRow => "wrong_row",
+            Self::WrongPeriod => "wrong_period",
+            Self::WrongUnit => "wrong_unit",
+            Self::WrongArithmetic => "wrong_arithmetic",
+            Self::Unsupported => "unsupported",
+            Self::NotAnswered => "not_answered",
+            Self::NothingCited => "nothing_cited",
+            Self::NotFromDocuments => "not_from_documents",
+            Self::CutOff => "cut_off",
+        }
+    }
 }
 
 /// A source of an answer, without its text.

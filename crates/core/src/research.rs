@@ -47,6 +47,17 @@ pub enum Relevance {
     NotSure,
 }
 
+impl Relevance {
+    /// As it is written.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Relevant => "relevant",
+            Self::Irrelevant => "irrelevant",
+            Self::NotSure => "not_sure",
+        }
+    }
+}
+
 /// What the checks made of a draft.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RoundVerdict {

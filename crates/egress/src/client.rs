@@ -1,10 +1,10 @@
 //! Sends requests by the rules and within the limits.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::Request;
+use http::{HeaderValue, Request};
 use reqwest::redirect::{Attempt, Policy};
 use url::Url;
 
@@ -37,12 +37,21 @@ impl Default for EgressLimits {
     }
 }
 
+/// Says which trace the work that runs now belongs to, as a header tells it.
+static TRACE: OnceLock<fn() -> Option<String>> = OnceLock::new();
+
+/// From now on, every request says which trace it belongs to, in the header `traceparent`. Only the first call counts.
+pub fn trace_requests(current: fn() -> Option<String>) {
+    let _ = TRACE.set(current);
+}
+
 /// The way out, with its rules and limits. Clones share their connections.
 #[derive(Clone)]
 pub struct Egress {
     client: reqwest::Client,
     rules: Arc<Rules>,
     limits: Arc<EgressLimits>,
+    traced: bool,
 }
 
 impl Egress {
@@ -62,7 +71,13 @@ impl Egress {
             .connect_timeout(limits.connect)
             .build()
             .map_err(|error| Error::Request(root_cause(error)))?;
-        Ok(Self { client, rules, limits })
+        Ok(Self { client, rules, limits, traced: true })
+    }
+
+    /// The same way out for requests that belong to no trace.
+    #[must_use]
+    pub fn untraced(self) -> Self {
+        Self { traced: false, ..self }
     }
 
     /// Sends a request and comes back with the head of the answer. To drop this is to close the connection.
@@ -70,10 +85,14 @@ impl Egress {
     /// # Errors
     /// Fails when the rules forbid it, nobody answers, the connection breaks or the other side is too slow.
     pub async fn send(&self, request: Request<Bytes>) -> Result<Response, Error> {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
         let url = Url::parse(&parts.uri.to_string()).map_err(|error| Error::Request(error.to_string()))?;
         self.rules.check(&url)?;
         let host = url.host_str().unwrap_or_default().to_owned();
+        let trace = TRACE.get().filter(|_| self.traced).and_then(|current| current());
+        if let Some(trace) = trace.and_then(|trace| HeaderValue::try_from(trace).ok()) {
+            parts.headers.insert("traceparent", trace);
+        }
         let began = Instant::now();
         let sending = self.client.request(parts.method, url).headers(parts.headers).body(body).send();
         let limit = self.limits.silence;

@@ -23,7 +23,7 @@ mod response;
 mod rules;
 mod sse;
 
-pub use client::{Egress, EgressLimits};
+pub use client::{Egress, EgressLimits, trace_requests};
 pub use error::{Error, InvalidHost};
 pub use response::Response;
 pub use rules::{Host, Rules};

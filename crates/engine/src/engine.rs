@@ -10,6 +10,7 @@ use ibid_graph::Record;
 use serde_json::{Map, Value};
 
 use crate::error::Error;
+use crate::facts::{FactsRange, TurnFacts};
 use crate::types::{
     Event, Feedback, Job, Lifetime, MessageWindow, NewJob, Run, Stop, Submitted, Thread, ThreadFilter,
     ThreadMessage, ThreadPage, Turn, UnfinishedJob,
@@ -118,6 +119,9 @@ pub trait Engine: Spending {
     /// Fails if the run has no such step.
     async fn fork(&self, scope: &Scope, run: RunId, step: u32) -> Result<(ThreadId, RunId), Error>;
 
+    /// How many runs have not ended, of all tenants; for metrics.
+    fn unfinished_runs(&self) -> usize;
+
     /// Deletes a run with its steps and events. What it said stays in the conversation.
     ///
     /// # Errors
@@ -135,6 +139,12 @@ pub trait Engine: Spending {
     /// # Errors
     /// Fails if there is no such run.
     async fn feedback(&self, scope: &Scope, run: RunId) -> Result<Vec<Feedback>, Error>;
+
+    /// What came of the turns of the scope's tenant in a time, the newest first.
+    ///
+    /// # Errors
+    /// Fails if the backend does.
+    async fn turn_facts(&self, scope: &Scope, range: FactsRange) -> Result<Vec<TurnFacts>, Error>;
 
     /// Begins a thread without a turn. The second value is whether it is new; one that is there stays as it is.
     ///

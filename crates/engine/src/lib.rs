@@ -9,6 +9,7 @@
 pub mod conformance;
 mod engine;
 mod error;
+mod facts;
 mod local;
 mod store;
 mod stream;
@@ -16,6 +17,7 @@ mod types;
 
 pub use engine::{Engine, EventStream};
 pub use error::{BackendError, Error};
+pub use facts::{FactsRange, TurnFacts, TurnMeasures};
 pub use local::{
     Conversation, EngineFile, FileReport, GraphEntry, Graphs, JobGraph, LocalEngine, LocalSettings,
     LockGuard, TurnGraph,

@@ -106,6 +106,7 @@ fn status_of(status: &str) -> RunStatus {
 
 fn turn_event(kind: EventKind, message: Option<Box<Message>>) -> TurnEvent {
     match kind {
+        EventKind::RunStarted { trace_id } => TurnEvent::Started { trace_id },
         EventKind::StepStarted { node } => TurnEvent::StepStarted { node: node.to_string() },
         EventKind::StepFinished { milliseconds } => TurnEvent::StepFinished { milliseconds },
         EventKind::StepRetrying { error, after_ms } => TurnEvent::StepRetrying { error, after_ms },
@@ -125,6 +126,7 @@ fn turn_event(kind: EventKind, message: Option<Box<Message>>) -> TurnEvent {
 
 fn load_event(kind: EventKind, summary: Option<ibid_core::load::LoadSummary>) -> LoadEvent {
     match kind {
+        EventKind::RunStarted { trace_id } => LoadEvent::Started { trace_id },
         EventKind::StepStarted { node } => LoadEvent::StepStarted { node: node.to_string() },
         EventKind::StepFinished { milliseconds } => LoadEvent::StepFinished { milliseconds },
         EventKind::StepRetrying { error, after_ms } => LoadEvent::StepRetrying { error, after_ms },

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::time::SystemTime;
 
 pub use ibid_core::RunStatus;
+use ibid_core::trace::TraceParent;
 use ibid_core::{Message, QueueId, RunId, Scope, ThreadId, TurnOptions};
 use ibid_graph::StepEvent;
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,8 @@ pub struct Turn {
     pub stream_modes: Vec<String>,
     /// Whatever the caller keeps with the turn for itself.
     pub metadata: Map<String, Value>,
+    /// The place in the trace that it is a part of; its own if not given.
+    pub trace: Option<TraceParent>,
     /// What to do if the thread works on another turn.
     pub when_busy: WhenBusy,
     /// The same key on the same thread is the same turn: a repeated request gets the first one's run.
@@ -40,6 +43,7 @@ impl Turn {
             options: TurnOptions::default(),
             stream_modes: Vec::new(),
             metadata: Map::new(),
+            trace: None,
             when_busy: WhenBusy::default(),
             idempotency_key: None,
         }
@@ -143,6 +147,8 @@ pub struct Run {
     pub interrupted_step: Option<u32>,
     /// Why it failed, if it did.
     pub error: Option<String>,
+    /// Its trace, for whoever looks for it in the log or where traces are kept.
+    pub trace_id: Option<String>,
     /// When it was submitted.
     pub created: SystemTime,
     /// When it ended.

@@ -34,6 +34,12 @@ impl StepEvent {
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EventKind {
+    /// The run begins.
+    RunStarted {
+        /// Its trace, for whoever looks for it in the log or where traces are kept.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trace_id: Option<String>,
+    },
     /// A node begins an attempt.
     #[serde(alias = "started")]
     StepStarted {

@@ -11,7 +11,9 @@ use ibid_core::evidence::{
 };
 use ibid_core::model::{Caller, Embedder, Purpose, Reranker, Similarity, Vectors};
 use ibid_core::table_query::{TableAnswer, TableQuery};
+use ibid_core::trace;
 use lance::dataset::Dataset;
+use tracing::Instrument;
 
 use crate::chunk::whole;
 use crate::fuse::{Weight, best_of, fuse, sorted};
@@ -156,7 +158,8 @@ impl Search {
             let texts: Vec<String> =
                 hits.iter().map(|hit| whole(&hit.passage.path, &hit.passage.text)).collect();
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            let scores = reranker.rerank(&caller, first, &texts).await?;
+            let span = trace::rerank_span(reranker.name(), texts.len());
+            let scores = reranker.rerank(&caller, first, &texts).instrument(span).await?;
             for (hit, score) in hits.iter_mut().zip(scores) {
                 hit.passage.score = score;
                 hit.passage.relevance = Some(score);

@@ -76,7 +76,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let app = App::builder(settings).graph("triage", graph).tool(tool).without_documents().open().await?;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     println!("listens on http://{}", listener.local_addr()?);
-    let router = ibid_server::router(app, Access::open(Scope::of(Tenant::local())))?;
+    let router = ibid_server::router(app, Access::open(Scope::of(Tenant::local())), None)?;
     ibid_server::serve(listener, router, std::future::pending()).await;
     Ok(())
 }

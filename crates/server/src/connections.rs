@@ -38,6 +38,7 @@ pub async fn serve(listener: TcpListener, router: Router, stop: impl Future<Outp
 }
 
 async fn one(stream: TcpStream, router: Router, mut ended: watch::Receiver<()>) {
+    let _open = ibid_core::metric::connection_opened();
     // A token is a small packet, and must not wait for the next one.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection holds small packets back");

@@ -11,8 +11,10 @@ mod docs;
 mod documents;
 mod health;
 mod http;
+mod insights;
 mod mcp;
 mod messages;
+mod metrics;
 mod openai;
 mod page;
 mod runs;
@@ -24,6 +26,7 @@ mod threads;
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use ibid_core::{LoadEvent, RunEvent, TurnEvent};
+use ibid_telemetry::MetricsRegistry;
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use access::{Access, Claims, Issuer, Key};
@@ -42,12 +45,16 @@ async fn local_proof(
     proof.ok_or_else(|| Problem::not_found("this server has no terminal beside it"))
 }
 
-/// All routes of a server for an application, and who may use them.
+/// All routes of a server for an application, who may use them, and what counts, if something does.
 ///
 /// # Errors
 /// Fails when the application answers no turns.
-pub fn router(app: ibid_app::App, access: Access) -> Result<Router, ibid_app::Error> {
-    let app = ServerState::new(app, access)?;
+pub fn router(
+    app: ibid_app::App,
+    access: Access,
+    metrics: Option<MetricsRegistry>,
+) -> Result<Router, ibid_app::Error> {
+    let app = ServerState::new(app, access, metrics)?;
     let (open, health) = Api::new().and(health::routes).into_parts();
     let (guarded, described) = Api::new()
         .and(assistants::routes)
@@ -56,6 +63,8 @@ pub fn router(app: ibid_app::App, access: Access) -> Result<Router, ibid_app::Er
         .and(documents::routes)
         .and(openai::routes)
         .and(status::routes)
+        .and(metrics::routes)
+        .and(insights::routes)
         .streams::<RunEvent<TurnEvent>>("TurnEvent")
         .streams::<RunEvent<LoadEvent>>("LoadEvent")
         .into_parts();

@@ -179,6 +179,7 @@ impl Mcp {
         self.app.assistant(assistant)?;
         let thread = ask.thread.as_deref().map_or_else(|| Ok(ThreadId::new()), crate::http::thread_id)?;
         let mut turn = Turn::new(thread, assistant, Message::user(ask.question));
+        turn.trace = caller.trace;
         turn.options = TurnOptions::narrowing_in(&ask.narrowing).with(ask.mode, ask.format);
         let engine = self.app.engine();
         let run = engine.submit(&caller.scope, turn).await?.run;

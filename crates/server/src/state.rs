@@ -7,6 +7,7 @@ use std::time::Instant;
 use ibid_app::{App, AssistantInfo, CheckResult, DocumentService, Error, HealthCheck, ServerInfo};
 use ibid_core::{RunId, Scope};
 use ibid_engine::Engine;
+use ibid_telemetry::MetricsRegistry;
 use tokio::sync::Mutex;
 
 use crate::access::Access;
@@ -20,6 +21,7 @@ struct Inner {
     app: App,
     engine: Arc<dyn Engine>,
     access: Access,
+    metrics: Option<MetricsRegistry>,
     /// What the last check of each part found, in the order of the checks.
     found: Vec<Mutex<Option<Found>>>,
 }
@@ -29,10 +31,20 @@ pub(crate) type Found = (Instant, CheckResult);
 
 impl ServerState {
     /// The state of a server for an application.
-    pub(crate) fn new(app: App, access: Access) -> Result<Self, Error> {
+    pub(crate) fn new(app: App, access: Access, metrics: Option<MetricsRegistry>) -> Result<Self, Error> {
         let engine = app.engine()?.clone();
         let found = app.health_checks().iter().map(|_| Mutex::default()).collect();
-        Ok(Self(Arc::new(Inner { app, engine, access, found })))
+        Ok(Self(Arc::new(Inner { app, engine, access, metrics, found })))
+    }
+
+    /// What counts, if something does.
+    pub(crate) fn metrics(&self) -> Option<&MetricsRegistry> {
+        self.0.metrics.as_ref()
+    }
+
+    /// The application.
+    pub(crate) fn app(&self) -> &App {
+        &self.0.app
     }
 
     /// Runs turns.

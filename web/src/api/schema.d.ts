@@ -2287,6 +2287,135 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What was counted and measured, as Prometheus reads it */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description the file */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "*/*": unknown;
+                    };
+                };
+                "4XX": components["responses"]["Problem"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/insights": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What came of the turns in some time */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description when it begins, in seconds since 1970; seven days ago if not given */
+                    from?: string;
+                    /** @description when it ends, in seconds since 1970; now if not given */
+                    to?: string;
+                    /** @description only turns of this assistant */
+                    assistant?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description done */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Insights"];
+                    };
+                };
+                "4XX": components["responses"]["Problem"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/insights/turns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The turns behind a figure, the newest first */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description when it begins, in seconds since 1970; seven days ago if not given */
+                    from?: string;
+                    /** @description when it ends, in seconds since 1970; now if not given */
+                    to?: string;
+                    /** @description only turns of this assistant */
+                    assistant?: string;
+                    /** @description which ones: all, failed, unanswered, warned, good or bad */
+                    filter?: string;
+                    /** @description how many, at most 500 */
+                    limit?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description done */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["InsightTurn"][];
+                    };
+                };
+                "4XX": components["responses"]["Problem"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -3540,6 +3669,164 @@ export interface components {
              */
             output_price?: number | null;
         };
+        /** @description What came of the turns in some time. */
+        Insights: {
+            /**
+             * Format: uint64
+             * @description How long each piece of the time is, in seconds.
+             */
+            piece_seconds: number;
+            /** @description Of everything together. */
+            total: components["schemas"]["TurnTotals"];
+            /** @description Of each piece of the time, by its beginning in seconds since 1970; pieces without turns are left out. */
+            over_time: {
+                [key: string]: components["schemas"]["TurnTotals"];
+            };
+            /** @description Of each assistant. */
+            by_assistant: {
+                [key: string]: components["schemas"]["TurnTotals"];
+            };
+            /** @description What each model used. */
+            by_model: {
+                [key: string]: components["schemas"]["ModelTotals"];
+            };
+            /** @description How often the guard found each kind of fault. */
+            warnings: {
+                [key: string]: number;
+            };
+            /** @description Whether there were more turns than were looked at. */
+            is_cut: boolean;
+        };
+        /** @description What some turns come to. */
+        TurnTotals: {
+            /**
+             * Format: uint64
+             * @description How many there are.
+             */
+            turns: number;
+            /**
+             * Format: uint64
+             * @description Those that failed.
+             */
+            failed: number;
+            /**
+             * Format: uint64
+             * @description Those that were answered with citations.
+             */
+            cited: number;
+            /**
+             * Format: uint64
+             * @description Those that were answered without any.
+             */
+            uncited: number;
+            /**
+             * Format: uint64
+             * @description Those that were given an earlier answer again.
+             */
+            cached: number;
+            /**
+             * Format: uint64
+             * @description Those whose answer the documents did not hold.
+             */
+            unanswered: number;
+            /**
+             * Format: uint64
+             * @description Those whose answer the guard withheld.
+             */
+            withheld: number;
+            /**
+             * Format: uint64
+             * @description Those whose answer has warnings.
+             */
+            warned: number;
+            /**
+             * Format: uint64
+             * @description Those that somebody found good.
+             */
+            good: number;
+            /**
+             * Format: uint64
+             * @description Those that somebody found bad.
+             */
+            bad: number;
+            /**
+             * Format: uint64
+             * @description Tokens that models read.
+             */
+            input_tokens: number;
+            /**
+             * Format: uint64
+             * @description Tokens that models wrote.
+             */
+            output_tokens: number;
+            /**
+             * Format: double
+             * @description What they cost in dollars, as far as prices are known.
+             */
+            cost: number;
+            /**
+             * Format: uint64
+             * @description The median of how long they took, in milliseconds.
+             */
+            median_ms?: number | null;
+            /**
+             * Format: uint64
+             * @description What one in twenty took longer than.
+             */
+            p95_ms?: number | null;
+            /**
+             * Format: uint64
+             * @description The median of how long they took to the first word.
+             */
+            first_word_ms?: number | null;
+        };
+        /** @description What a model used. */
+        ModelTotals: {
+            /**
+             * Format: uint64
+             * @description In how many turns it was asked.
+             */
+            turns: number;
+            /**
+             * Format: uint64
+             * @description Tokens that it read.
+             */
+            input_tokens: number;
+            /**
+             * Format: uint64
+             * @description Tokens that it wrote.
+             */
+            output_tokens: number;
+            /**
+             * Format: double
+             * @description What they cost in dollars, if its prices are known.
+             */
+            cost?: number | null;
+        };
+        /** @description A turn behind a figure. */
+        InsightTurn: {
+            run_id: string;
+            thread_id: string;
+            /** @description The beginning of the conversation. */
+            title: string;
+            assistant: string;
+            ended_at: string;
+            /** @description How it ended. */
+            status: string;
+            /** @description What became of the question, if it was answered. */
+            outcome?: string | null;
+            /**
+             * Format: uint64
+             * @description How long it took.
+             */
+            milliseconds?: number | null;
+            /** @description The kinds of what the guard found. */
+            warnings: string[];
+            /** Format: uint32 */
+            good: number;
+            /** Format: uint32 */
+            bad: number;
+        };
         /** @description One search that a turn makes. */
         SearchRequest: {
             /** @description What is searched for, in several phrasings. */
@@ -3615,6 +3902,11 @@ export interface components {
              */
             attempt: number;
         } & ({
+            /** @constant */
+            type: "started";
+            /** @description Its trace, for whoever looks for it in the log or where traces are kept. */
+            trace_id?: string | null;
+        } | {
             /** @constant */
             type: "step_started";
             /** @description Path of the node. */
@@ -3832,6 +4124,11 @@ export interface components {
             attempt: number;
         } & ({
             /** @constant */
+            type: "started";
+            /** @description Its trace, for whoever looks for it in the log or where traces are kept. */
+            trace_id?: string | null;
+        } | {
+            /** @constant */
             type: "step_started";
             /** @description Path of the node. */
             node: string;
@@ -4006,6 +4303,10 @@ export type Status = components['schemas']['Status'];
 export type Examined = components['schemas']['Examined'];
 export type Finding = components['schemas']['Finding'];
 export type Model = components['schemas']['Model'];
+export type Insights = components['schemas']['Insights'];
+export type TurnTotals = components['schemas']['TurnTotals'];
+export type ModelTotals = components['schemas']['ModelTotals'];
+export type InsightTurn = components['schemas']['InsightTurn'];
 export type SearchRequest = components['schemas']['SearchRequest'];
 export type RunStatus = components['schemas']['RunStatus'];
 export type LoadSummary = components['schemas']['LoadSummary'];

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use ibid_assistants::tools::ToolSettings;
 use ibid_engine::LocalSettings;
+use ibid_telemetry::{LogSettings, TraceSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,14 +56,36 @@ pub struct Settings {
     pub tools: ToolSettings,
     /// How assistants are served.
     pub serve: ServeSettings,
+    /// What is logged, and how.
+    pub log: LogSettings,
+    /// Where traces are sent.
+    pub traces: TraceSettings,
+    /// What is counted for Prometheus.
+    pub metrics: MetricsSettings,
+}
+
+/// What is counted for Prometheus.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MetricsSettings {
+    /// Whether a server counts and tells at `/metrics`.
+    pub enabled: bool,
+}
+
+impl Default for MetricsSettings {
+    fn default() -> Self {
+        Self { enabled: true }
+    }
 }
 
 /// How turns are run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EngineSettings {
-    /// How long the steps and events of an ended turn are kept. Messages are kept for good.
+    /// How long the steps and events of an ended turn are kept as they are. Messages are kept for good.
     pub retention: Span,
+    /// How long they are kept in all, packed, so that it can be seen how an answer came about.
+    pub trace_retention: Span,
     /// How long a stopped step may take to give back what it has.
     pub stop_grace: Span,
     /// How long an event may wait for others before it is written and told. Longer is cheaper.
@@ -76,6 +99,7 @@ impl Default for Settings {
             data: PathBuf::from("ibid-data"),
             engine: EngineSettings {
                 retention: Span(engine.retention),
+                trace_retention: Span(engine.trace_retention),
                 stop_grace: Span(engine.stop_grace),
                 event_delay: Span(engine.event_delay),
             },
@@ -92,6 +116,9 @@ impl Default for Settings {
             assistants: PathBuf::from("assistants"),
             tools: ToolSettings::default(),
             serve: ServeSettings::default(),
+            log: LogSettings::default(),
+            traces: TraceSettings::default(),
+            metrics: MetricsSettings::default(),
         }
     }
 }
@@ -122,6 +149,7 @@ impl Settings {
     pub fn engine_settings(&self) -> LocalSettings {
         LocalSettings {
             retention: self.engine.retention.0,
+            trace_retention: self.engine.trace_retention.0,
             stop_grace: self.engine.stop_grace.0,
             event_delay: self.engine.event_delay.0,
             ..LocalSettings::default()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ibid_core::event::TurnEvent;
 use ibid_core::model::Prompt;
 use ibid_core::research::Answered;
+use ibid_core::trace::{self, Evaluation};
 use ibid_graph::{Context, NodeError, Terminal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -58,6 +59,14 @@ pub(crate) async fn check_answer(
             (None, spent) => (Answered::NotSure, String::new(), spent),
         }
     };
+    let label = match answered {
+        Answered::Yes => "pass",
+        Answered::No => "fail",
+        Answered::NotSure => "not_sure",
+    };
+    let explanation = (!missing.is_empty()).then(|| missing.clone());
+    let evaluation = Evaluation { name: "answers_question", label, score: None, explanation };
+    trace::evaluated(&tracing::Span::current(), evaluation);
     let round = turn.research.judged(answer, answered, missing);
     emit(&context, &TurnEvent::Research(round.clone()));
     Ok(TurnUpdate::Judged { round, spent })

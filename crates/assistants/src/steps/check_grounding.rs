@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use ibid_core::answer::WarningKind;
 use ibid_core::model::{Caller, Prompt};
+use ibid_core::trace;
 use ibid_graph::{Context, NodeError, Terminal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use tracing::Instrument;
 
 use crate::definition::Knowledge;
 use crate::guard::{Sentences, pieces, sentences};
@@ -110,7 +112,8 @@ async fn classify(
         .flat_map(|sentence| pieces.iter().map(move |piece| (piece.as_str(), sentence.as_str())))
         .collect();
     let caller = Caller::chat(turn.request.scope.tenant().clone());
-    let scores = match grounding.support(&caller, &pairs).await {
+    let span = trace::grounding_span(grounding.name(), pairs.len());
+    let scores = match grounding.support(&caller, &pairs).instrument(span).await {
         Ok(scores) => scores,
         Err(error) => {
             tracing::warn!(%error, "the small model checks the sentences");

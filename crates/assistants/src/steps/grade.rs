@@ -6,6 +6,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use ibid_core::event::TurnEvent;
 use ibid_core::model::{Prompt, ReadingSpeed};
 use ibid_core::research::{Grade, Relevance, ResearchRound};
+use ibid_core::trace::{self, Evaluation};
 use ibid_graph::{Context, NodeError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,7 @@ pub(crate) async fn grade(
         if clear.is_empty() {
             context.status("nothing new was found");
         } else {
+            told(&clear);
             emit(&context, &TurnEvent::Research(ResearchRound { grades: clear.clone(), ..round }));
         }
         return Ok(TurnUpdate::Graded { grades: clear, spent: TurnCost::default() });
@@ -70,8 +72,23 @@ pub(crate) async fn grade(
     let mut grades = clear;
     grades.extend(graded.into_iter().flat_map(|(grades, _)| grades));
     grades.sort_by_key(|grade| grade.source);
+    told(&grades);
     emit(&context, &TurnEvent::Research(ResearchRound { grades: grades.clone(), ..round }));
     Ok(TurnUpdate::Graded { grades, spent })
+}
+
+/// Tells the grades in the trace.
+fn told(grades: &[Grade]) {
+    let span = tracing::Span::current();
+    for grade in grades {
+        let (label, score) = match grade.relevance {
+            Relevance::Relevant => ("relevant", Some(1.0)),
+            Relevance::Irrelevant => ("not_relevant", Some(0.0)),
+            Relevance::NotSure => ("not_sure", None),
+        };
+        let explanation = Some(format!("[{}] {}", grade.source, grade.title));
+        trace::evaluated(&span, Evaluation { name: "relevance", label, score, explanation });
+    }
 }
 
 /// The grades of what a reranker is sure of, and what is left to a model.

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use ibid_core::cache::{CacheError, CacheHit, CachedAnswer, CachedFrom};
 use ibid_core::event::TurnEvent;
 use ibid_core::evidence::EvidenceError;
+use ibid_core::{metric, trace};
 use ibid_graph::{Context, NodeError};
 use jiff::Timestamp;
+use tracing::Instrument;
 
 use crate::cache::is_near;
 use crate::language::filled;
@@ -31,7 +33,12 @@ pub(crate) async fn look_up(
         let hit = if turn.request.may_be_cached { same(&node_context, &turn).await? } else { None };
         Ok::<_, CacheError>((generation, hit))
     };
-    match found.await {
+    let found = found.instrument(trace::cache_span()).await;
+    if turn.request.may_be_cached {
+        let outcome = found.as_ref().map(|(_, hit)| if hit.is_some() { "hit" } else { "miss" });
+        metric::cache_looked_up(outcome.unwrap_or("failed"));
+    }
+    match found {
         Ok((_, Some(hit))) => Ok(recalled(&turn, &context, hit.answer, false)),
         Ok((generation, None)) => Ok(TurnUpdate::LookedUp { generation: Some(generation) }),
         Err(error) => {

@@ -1,12 +1,14 @@
 //! Looks for what documents say: one search for each thing that is wanted, all at once.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use futures_util::future::try_join_all;
 use ibid_core::answer::SearchRequest;
 use ibid_core::event::TurnEvent;
 use ibid_core::evidence::{DocumentId, EvidenceError, Passage};
 use ibid_core::value::codes;
+use ibid_core::{metric, trace};
 use ibid_graph::{Context, NodeError};
 use tracing::Instrument;
 
@@ -32,9 +34,18 @@ pub(crate) async fn retrieve(
         question.documents = search.document.iter().cloned().collect();
         question.introduce = search.document.iter().cloned().collect();
         let (node_context, turn) = (node_context.clone(), turn.clone());
-        let span = tracing::info_span!("retrieval", phrasings = question.phrasings.len(), top = question.top);
-        async move { node_context.ports.index.retrieve(&turn.request.scope, &question).await }
-            .instrument(span)
+        let (span, began) = (trace::retrieval_span(&question.phrasings, question.top), Instant::now());
+        let inside = span.clone();
+        async move {
+            let found = node_context.ports.index.retrieve(&turn.request.scope, &question).await;
+            metric::retrieval_ended(began.elapsed());
+            match &found {
+                Ok(evidence) => trace::retrieved(&inside, &evidence.passages),
+                Err(error) => trace::failed(&inside, error),
+            }
+            found
+        }
+        .instrument(span)
     });
     let found = try_join_all(found).await.map_err(not_searched)?;
     // The best of every search before the second best of any.

@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use ibid_core::event::{ToolCallFinished, ToolCallStarted, TurnEvent};
 use ibid_core::tool::{Tool, ToolError, ToolOutput};
+use ibid_core::{metric, trace};
 use ibid_graph::{Context, NodeError};
 use serde_json::{Value, json};
+use tracing::Instrument;
 
 use crate::node_context::{NodeContext, emit};
 use crate::packing::pack;
@@ -53,7 +55,17 @@ async fn one(node_context: &NodeContext, turn: &TurnState, context: &Context, ca
         Some(tool) => {
             let (schema, asks) = (&tool.spec().parameters, tool.question_argument());
             let arguments = mended(schema, arguments.clone(), asks, &turn.question);
-            perform(node_context, turn, context, tool.as_ref(), arguments).await
+            let (span, began) = (trace::tool_span(name, id), Instant::now());
+            trace::with_input(&span, || arguments.to_string());
+            let called = perform(node_context, turn, context, tool.as_ref(), arguments);
+            let outcome = called.instrument(span.clone()).await;
+            match &outcome {
+                Ok(result) => trace::with_output(&span, || result.data.to_string()),
+                Err(failure) => trace::failed(&span, &failure.text()),
+            }
+            let ended = if outcome.is_ok() { "done" } else { "failed" };
+            metric::tool_called(name, ended, began.elapsed());
+            outcome
         }
     };
     let mut finished = ToolCallFinished {

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use ibid_core::answer::{Intent, RoutedBy, Warning, WarningKind};
 use ibid_core::event::TurnEvent;
+use ibid_core::trace::{self, Evaluation};
 use ibid_graph::{Context, NodeError, Terminal};
 use serde_json::json;
+use tracing::Instrument;
 
 use crate::definition::Knowledge;
 use crate::format::{AnswerFormat, ParsedAnswer};
@@ -56,16 +58,10 @@ pub(crate) async fn verify(
     }
     context.status("checking citations, quotations and figures");
     let index = node_context.ports.index.as_ref();
-    let checked = guard::check(
-        index,
-        &turn.request.scope,
-        &turn.sources,
-        &written,
-        &turn.said_by_person(),
-        turn.request.spoken.language,
-    )
-    .await;
-    let mut checked = checked.map_err(not_searched)?;
+    let (said, span) = (turn.said_by_person(), trace::guard_span());
+    let language = turn.request.spoken.language;
+    let checked = guard::check(index, &turn.request.scope, &turn.sources, &written, &said, language);
+    let mut checked = checked.instrument(span.clone()).await.map_err(not_searched)?;
     let unanswered = written.unanswered;
     if unanswered {
         checked.warnings.retain(|warning| warning.kind != WarningKind::NothingCited);
@@ -81,6 +77,15 @@ pub(crate) async fn verify(
         checked.warnings.push(warning(WarningKind::CutOff, &turn.texts().cut_off, &[]));
     }
     let found = checked.warnings.iter().any(|warning| warning.kind != WarningKind::NotFromDocuments);
+    trace::evaluated(
+        &span,
+        Evaluation {
+            name: "guard",
+            label: if found { "fail" } else { "pass" },
+            score: Some(if found { 0.0 } else { 1.0 }),
+            explanation: found.then(|| warned(&checked.warnings)),
+        },
+    );
     emit(&context, &TurnEvent::Citations { citations: checked.citations.clone() });
     emit(&context, &TurnEvent::Warnings { warnings: checked.warnings.clone() });
     let policy = node_context.definition.guard;
@@ -153,7 +158,11 @@ pub(super) fn searched(turn: &TurnState) -> String {
     filled(&turn.texts().searched_and_read, &[("searched", &searched), ("titles", &titles)])
 }
 
+/// What was found, in words.
+fn warned(warnings: &[Warning]) -> String {
+    warnings.iter().map(|warning| warning.text.as_str()).collect::<Vec<_>>().join("; ")
+}
+
 pub(super) fn withheld_text(texts: &Texts, warnings: &[Warning]) -> String {
-    let found: Vec<&str> = warnings.iter().map(|warning| warning.text.as_str()).collect();
-    filled(&texts.withheld, &[("found", &found.join("; "))])
+    filled(&texts.withheld, &[("found", &warned(warnings))])
 }

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use ibid_core::event::TurnEvent;
 use ibid_core::web::WebRule;
+use ibid_core::{metric, trace};
 use ibid_graph::{Context, NodeError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tracing::Instrument;
 
 use crate::node_context::{NodeContext, WebAccess, emit};
 use crate::source::{Origin, Source, add_after};
@@ -101,7 +103,10 @@ pub(crate) async fn web_search(
         return Ok(none(None));
     }
     context.status("searching the web");
-    match search.search(&query).await {
+    let span = trace::web_search_span(&query);
+    let searched = search.search(&query).instrument(span.clone()).await;
+    metric::web_searched(if searched.is_ok() { "done" } else { "failed" });
+    match searched {
         Ok(pages) => {
             let mut sources = turn.sources.clone();
             for page in &pages {
@@ -112,6 +117,7 @@ pub(crate) async fn web_search(
             Ok(TurnUpdate::WebSearched { pages, query, failure: None })
         }
         Err(error) => {
+            trace::failed(&span, &error);
             context.status(format!("the web could not be searched: {error}"));
             Ok(none(Some(format!("web_search: {error}"))))
         }

@@ -22,18 +22,39 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 
 use anyhow::bail;
+use ibid_app::Settings;
 use ibid_core::Tenant;
 use ibid_core::model::Caller;
+use ibid_telemetry::{LogSettings, Telemetry};
 use tokio::runtime::Runtime;
 
 use crate::arguments::{Arguments, Command, ConfigCommand, Global};
 use crate::config::{self as settings, Loaded};
 
+/// Sets up the log and traces. A configuration that cannot be read is the command's to tell.
+pub(crate) fn telemetry(global: &Global) -> anyhow::Result<Telemetry> {
+    let config = load(global).map(|loaded| loaded.config).unwrap_or_default();
+    let log = LogSettings { filter: log_filter(&config), ..config.log };
+    Ok(Telemetry::install(&log, &config.traces)?)
+}
+
+/// What is logged: as the environment says, or else the settings.
+fn log_filter(config: &Settings) -> String {
+    std::env::var("IBID_LOG").ok().filter(|filter| !filter.is_empty()).unwrap_or(config.log.filter.clone())
+}
+
 /// Runs a command.
-pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: Arguments, telemetry: &Telemetry) -> anyhow::Result<ExitCode> {
     let global = &arguments.global;
     match arguments.command {
-        Command::Serve(serve) => serve::run(&load(global)?.config, &serve),
+        Command::Serve(serve) => {
+            let reread = || {
+                let filter = log_filter(&load(global)?.config);
+                telemetry.set_log_filter(&filter)?;
+                anyhow::Ok(filter)
+            };
+            serve::run(&load(global)?.config, &serve, &reread)
+        }
         Command::Keys(command) => keys::run(&command),
         Command::Chat(chat) => chat::run(&load(global)?.config, &chat),
         Command::Ask(ask) => ask::run(&load(global)?.config, &ask),

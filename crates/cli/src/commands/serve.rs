@@ -9,6 +9,7 @@ use ibid_app::{App, AssistantRegistry, RunningServer, Settings};
 use ibid_core::{Scope, Tenant};
 use ibid_egress::{Egress, EgressLimits, Host, Rules};
 use ibid_server::{Access, Claims, Issuer, Key};
+use ibid_telemetry::MetricsRegistry;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -23,8 +24,15 @@ const GRACE: Duration = Duration::from_secs(20);
 /// And so long connections may take to close after that.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// Serves until told to stop.
-pub(super) fn run(config: &Settings, serve: &Serve) -> anyhow::Result<ExitCode> {
+/// So often it is looked how much the store holds.
+const BETWEEN_COUNTS: Duration = Duration::from_secs(15);
+
+/// Serves until told to stop. A hang-up has the log filter read again.
+pub(super) fn run(
+    config: &Settings,
+    serve: &Serve,
+    reread_log: &dyn Fn() -> anyhow::Result<String>,
+) -> anyhow::Result<ExitCode> {
     let address = serve.address.unwrap_or(config.serve.address);
     let access = access(config)?;
     if is_open(config) && !address.ip().is_loopback() {
@@ -37,6 +45,7 @@ pub(super) fn run(config: &Settings, serve: &Serve) -> anyhow::Result<ExitCode> 
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
         tracing::warn!(%error, "not many connections can be open at once");
     }
+    let metrics = config.metrics.enabled.then(MetricsRegistry::install).transpose()?;
     runtime()?.block_on(async {
         let app = App::builder(config.clone()).open().await?;
         let listener =
@@ -46,15 +55,17 @@ pub(super) fn run(config: &Settings, serve: &Serve) -> anyhow::Result<ExitCode> 
         }
         let address = listener.local_addr()?;
         let running = RunningServer::on(address);
-        let router = ibid_server::router(app.clone(), access.and_terminal(&running.key))?;
+        let router = ibid_server::router(app.clone(), access.and_terminal(&running.key), metrics.clone())?;
         // From here on, commands beside it come to it.
         let written = running.write(&config.data).context("the data folder cannot be written to")?;
         say(&app.assistants(), &format!("http://{address}"));
         let named = tokio::spawn(load_named(app.clone(), scopes(config)));
         let stop = CancellationToken::new();
         let serving = tokio::spawn(ibid_server::serve(listener, router, stop.clone().cancelled_owned()));
-        stopped().await;
+        let counting = metrics.map(|_| tokio::spawn(count_store(app.clone())));
+        stopped(reread_log).await;
         named.abort();
+        counting.iter().for_each(tokio::task::JoinHandle::abort);
         drop(written);
         stop.cancel();
         app.shutdown(GRACE).await;
@@ -85,8 +96,28 @@ async fn load_named(app: App, scopes: Vec<Scope>) {
     }
 }
 
+/// Counts from time to time what the store holds.
+async fn count_store(app: App) {
+    loop {
+        app.measure_store().await;
+        tokio::time::sleep(BETWEEN_COUNTS).await;
+    }
+}
+
+/// Has the log filter read again with every hang-up.
+async fn reread_at_hangup(reread_log: &dyn Fn() -> anyhow::Result<String>) {
+    let Ok(mut hangup) = signal(SignalKind::hangup()) else { return std::future::pending().await };
+    while hangup.recv().await.is_some() {
+        match reread_log() {
+            Ok(filter) => eprintln!("the log is filtered by `{filter}` now"),
+            Err(error) => eprintln!("the log is filtered as before: {error:#}"),
+        }
+    }
+    std::future::pending::<()>().await;
+}
+
 /// Waits until somebody wants the server to end: with Ctrl-C, or as systems end their services.
-async fn stopped() {
+async fn stopped(reread_log: &dyn Fn() -> anyhow::Result<String>) {
     let terminated = async {
         match signal(SignalKind::terminate()) {
             Ok(mut signal) => drop(signal.recv().await),
@@ -97,6 +128,7 @@ async fn stopped() {
     tokio::select! {
         _ = tokio::signal::ctrl_c() => {}
         () = terminated => {}
+        () = reread_at_hangup(reread_log) => {}
     }
     eprintln!("stopping; turns that are under way go on with the next start");
 }

@@ -10,6 +10,7 @@ mod folders;
 mod models;
 mod quick_start;
 mod serve;
+mod telemetry;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

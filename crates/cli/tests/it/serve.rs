@@ -58,7 +58,7 @@ pub(crate) fn passes(mut command: Command) {
 }
 
 /// A folder with a document, and a model that answers from it, a word at a time.
-async fn stage() -> (tempfile::TempDir, ScriptedServer) {
+pub(crate) async fn stage() -> (tempfile::TempDir, ScriptedServer) {
     let folder = folder();
     printed(&run(folder.path(), &["ingest", &sample(), "--assistant", "trade-compliance"]));
     let answer = |seen: &Seen| {

@@ -15,6 +15,7 @@ pub async fn a_turn_is_answered_and_tells_every_step(subject: &dyn Subject) {
     assert_eq!(play.ended(run).await, RunStatus::Done);
     assert_eq!(play.conversation().await, ["hello", "heard hello after 0"]);
     let known = play.engine.run(&play.scope, run).await.expect("the run is known");
+    assert!(known.trace_id.is_some(), "every run has a trace");
     assert_eq!(
         (known.input, known.output),
         (0..1, 1..2),
@@ -23,6 +24,9 @@ pub async fn a_turn_is_answered_and_tells_every_step(subject: &dyn Subject) {
     let told = |step, attempt, kind| StepEvent { step, attempt, kind };
     let started = |node: &str| EventKind::StepStarted { node: node.into() };
     let mut events: Vec<StepEvent> = play.events(run, 0).await.into_iter().map(|event| event.what).collect();
+    let first = events.remove(0);
+    assert_eq!((first.step, first.attempt), (0, 0));
+    assert_eq!(first.kind, EventKind::RunStarted { trace_id: known.trace_id }, "a run begins with its trace");
     // How long a step took is nobody's promise.
     for event in &mut events {
         if let EventKind::StepFinished { milliseconds } = &mut event.kind {

@@ -1,6 +1,7 @@
 //! What can be done to a turn from outside: stop, answer, fork, delete. Each is one commit,
 //! and what follows from it is done by the engine, also if the caller has gone away.
 
+use ibid_core::trace::{self, TraceParent};
 use ibid_core::{RunId, Scope, ThreadId};
 use ibid_graph::{EventKind, StepEvent};
 use serde_json::Value;
@@ -117,9 +118,10 @@ impl LocalEngine {
         if records.len() < step as usize {
             return Err(Error::NoSuchStep { run, step });
         }
+        let trace = trace::current().unwrap_or_else(TraceParent::begin);
         let (thread, forked, tenant) = (ThreadId::new(), RunId::new(), scope.tenant().clone());
         let copy = move |connection: &_| {
-            store::fork(connection, &scope, &row, step, thread, forked)?;
+            store::fork(connection, &scope, &row, step, thread, forked, trace)?;
             store::find_any_run(connection, forked)
         };
         let engine = self.clone();

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::LocalEngine;
 use super::graphs::{Graphs, RunOutput};
 use super::live::LiveRun;
+use super::measure;
 use super::work::{Outcome, Started};
 use crate::store::{self, RunCommit, RunEnd, RunRow, Stopping, StoreError, encode, encode_all};
 use crate::types::RunStatus;
@@ -26,11 +27,17 @@ impl LocalEngine {
             Outcome::Failed(error, unflushed) => (RunStatus::Failed, None, unflushed, Some(error)),
         };
         tracing::info!(status = status.as_str(), error = error.as_deref(), "the turn ended");
-        let (said, result) = match output {
-            Some(RunOutput::Messages(messages)) => (encode_all(&messages)?, None),
-            Some(RunOutput::Result(result)) => (Vec::new(), Some(encode(&result)?)),
-            None => (Vec::new(), None),
+        let (said, result, answer) = match output {
+            Some(RunOutput::Messages(mut messages)) => {
+                let said = encode_all(&messages)?;
+                (said, None, messages.pop().and_then(|message| message.metadata))
+            }
+            Some(RunOutput::Result(result)) => (Vec::new(), Some(encode(&result)?), None),
+            None => (Vec::new(), None, None),
         };
+        let failure = error.clone();
+        let measures = (!turn.is_job()).then(|| measure::measured(live, answer.as_deref()));
+        let (tenant, assistant) = (live.tenant.clone(), turn.graph.clone());
         let (key, run, thread) = (turn.key, turn.run, turn.thread_key);
         let graphs = self.0.graphs.clone();
         let end = move |connection: &Connection| {
@@ -47,6 +54,9 @@ impl LocalEngine {
                 end.result = result.as_deref();
             }
             store::end_run(connection, key, status, &end)?;
+            if let Some(measures) = measures.as_ref().filter(|_| !rolled_back) {
+                store::add_facts(connection, key, &tenant, &assistant, status, measures)?;
+            }
             let ended = EventKind::RunEnded { status: status.as_str().to_owned(), error: error.clone() };
             let (finished, record) = unflushed.map(|last| (last.finished, last.record)).unzip();
             let events = finished.into_iter().chain([StepEvent::of_run(ended)]).collect();
@@ -55,6 +65,7 @@ impl LocalEngine {
         };
         let next = self.writer()?.write_run(&live.log, end).await?;
         self.0.live.remove(run);
+        measure::run_ended(turn, live, status, failure.as_deref(), answer.as_deref());
         if let Some(next) = next
             && let Some(live) = self.0.live.get(next.id)
         {
@@ -71,6 +82,7 @@ impl LocalEngine {
         step: u32,
         question: Value,
     ) -> Result<(), StoreError> {
+        live.stop_clock();
         let (key, run, own) = (turn.key, turn.run, live.clone());
         let version = self.0.graphs.version(&turn.graph).map(|version| version.to_string());
         let version = version.unwrap_or_default();

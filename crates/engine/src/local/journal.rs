@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
+use ibid_core::{metric, trace};
 use ibid_graph::{
     Attempts, EventKind, Interrupted, Journal, JournalError, Perform, Record, StepError, StepEvent,
     StepOutcome, StepRef,
 };
 use serde_json::Value;
+use tracing::Instrument;
 
 use super::drain::DrainGate;
 use crate::store::{RunCommit, RunLog, Writer};
@@ -17,6 +20,7 @@ use crate::store::{RunCommit, RunLog, Writer};
 pub(super) struct LocalJournal {
     writer: Writer,
     log: Arc<RunLog>,
+    graph: String,
     records: Vec<Record>,
     attempts: BTreeMap<u32, u32>,
     answer: Option<(u32, Value)>,
@@ -33,8 +37,14 @@ pub(super) struct Unflushed {
 
 impl LocalJournal {
     /// The journal of a run that has `records`.
-    pub(super) fn new(writer: Writer, log: Arc<RunLog>, records: Vec<Record>, drain: Arc<DrainGate>) -> Self {
-        Self { writer, log, records, attempts: BTreeMap::new(), answer: None, unflushed: None, drain }
+    pub(super) fn new(
+        writer: Writer,
+        log: Arc<RunLog>,
+        graph: String,
+        records: Vec<Record>,
+        drain: Arc<DrainGate>,
+    ) -> Self {
+        Self { writer, log, graph, records, attempts: BTreeMap::new(), answer: None, unflushed: None, drain }
     }
 
     /// Goes on counting after the attempts that earlier processes made.
@@ -76,7 +86,10 @@ impl Journal for LocalJournal {
         self.flush().await?;
         let working = self.drain.begin().await;
         let made = self.attempts.get(&step.number).copied().unwrap_or_default();
-        let performed = perform(Attempts::after(made)).await?;
+        let span = trace::node_span(&step.node, step.number);
+        let performed = perform(Attempts::after(made)).instrument(span.clone()).await;
+        let performed = performed.inspect_err(|error| trace::failed(&span, error))?;
+        metric::step_ended(&self.graph, &step.node, Duration::from_millis(performed.milliseconds));
         let record = Record::of(step, &performed.update)
             .map_err(|error| StepError::Record { node: step.node.to_string(), error })?;
         let kind = EventKind::StepFinished { milliseconds: performed.milliseconds };
@@ -122,8 +135,8 @@ impl Journal for LocalJournal {
 mod tests {
     use std::collections::HashMap as Map;
     use std::sync::Mutex;
-    use std::time::Duration;
 
+    use ibid_core::trace::TraceParent;
     use ibid_core::{RunId, Scope, Tenant, ThreadId};
     use ibid_graph::{EventSink, conformance};
     use rusqlite::Connection;
@@ -165,6 +178,7 @@ mod tests {
                     idempotency: None,
                     stream_modes: "[]",
                     request: None,
+                    trace: TraceParent::begin(),
                 };
                 enqueue(connection, &new, None, false)
             };
@@ -200,7 +214,8 @@ mod tests {
                     tokio::time::sleep(Duration::from_millis(2)).await;
                 }
             });
-            let mut journal = LocalJournal::new(self.writer.clone(), log.clone(), records, Arc::default());
+            let mut journal =
+                LocalJournal::new(self.writer.clone(), log.clone(), String::new(), records, Arc::default());
             journal.count_attempts(attempts);
             if let Some((step, answer)) = self.answers.lock().unwrap().get(&key) {
                 journal.take_answer(*step, answer.clone());

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use ibid_core::{RunId, Tenant};
 use tokio_util::sync::CancellationToken;
 
+use crate::facts::TurnMeasures;
 use crate::store::{RunLog, Stopping};
 
 /// What this process holds of a run that has not ended.
@@ -18,6 +20,11 @@ pub(super) struct LiveRun {
     pub(super) log: Arc<RunLog>,
     /// Stops its node.
     pub(super) cancel: CancellationToken,
+    began: Instant,
+    /// Whether how long it takes says something: not if it waited for a person, or was left by an earlier process.
+    timed: Arc<AtomicBool>,
+    /// What was measured of it so far.
+    measures: Arc<Mutex<TurnMeasures>>,
     stopping: Arc<Mutex<Option<Stopping>>>,
     working: Arc<AtomicBool>,
 }
@@ -29,6 +36,9 @@ impl LiveRun {
             tenant,
             log,
             cancel: CancellationToken::new(),
+            began: Instant::now(),
+            timed: Arc::new(AtomicBool::new(true)),
+            measures: Arc::default(),
             stopping: Arc::default(),
             working: Arc::default(),
         }
@@ -42,6 +52,21 @@ impl LiveRun {
         }
         drop(stopping);
         self.cancel.cancel();
+    }
+
+    /// How long ago it was submitted, if that says something.
+    pub(super) fn elapsed(&self) -> Option<Duration> {
+        self.timed.load(Ordering::Relaxed).then(|| self.began.elapsed())
+    }
+
+    /// From now on, how long it takes says nothing.
+    pub(super) fn stop_clock(&self) {
+        self.timed.store(false, Ordering::Relaxed);
+    }
+
+    /// What was measured of it so far.
+    pub(super) fn measures(&self) -> MutexGuard<'_, TurnMeasures> {
+        self.measures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Claims the work on the run; false if a task is at it already.
@@ -80,6 +105,11 @@ impl Live {
 
     pub(super) fn remove(&self, run: RunId) -> Option<LiveRun> {
         self.runs().remove(&run)
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.runs().len()
     }
 
     /// The journals of all of them.

@@ -8,6 +8,7 @@ mod finish;
 mod graphs;
 mod journal;
 mod live;
+mod measure;
 mod reading;
 mod retention;
 mod spending;
@@ -36,6 +37,7 @@ pub use graphs::{GraphEntry, Graphs, JobGraph, TurnGraph};
 
 use crate::engine::{Engine, EventStream};
 use crate::error::Error;
+use crate::facts::{FactsRange, TurnFacts};
 use crate::store::{self, FlushQueue, Lock, Readers, StoreError, Writer};
 use crate::types::{
     Feedback, Job, Lifetime, MessageWindow, NewJob, Run, Stop, Submitted, Thread, ThreadFilter,
@@ -56,6 +58,8 @@ const MOST_ROWS: i64 = 100_000;
 pub struct LocalSettings {
     /// How long the steps and events of an ended run are kept.
     pub retention: Duration,
+    /// How long those of a turn are kept after that, packed: the whole time since it ended. Nothing is if it is not longer.
+    pub trace_retention: Duration,
     /// How long a stopped node may take to give back what it has.
     pub stop_grace: Duration,
     /// How long an event may wait for others before it is written and told.
@@ -70,6 +74,7 @@ impl Default for LocalSettings {
     fn default() -> Self {
         Self {
             retention: Duration::from_secs(24 * 60 * 60),
+            trace_retention: Duration::from_secs(30 * 24 * 60 * 60),
             stop_grace: RunHost::GRACE,
             event_delay: Duration::from_millis(10),
             at_once: None,
@@ -303,6 +308,10 @@ impl Engine for LocalEngine {
         self.state_after(scope, run, step).await
     }
 
+    fn unfinished_runs(&self) -> usize {
+        self.0.live.count()
+    }
+
     async fn fork(&self, scope: &Scope, run: RunId, step: u32) -> Result<(ThreadId, RunId), Error> {
         self.fork_run(scope.clone(), run, step).await
     }
@@ -320,6 +329,11 @@ impl Engine for LocalEngine {
     async fn feedback(&self, scope: &Scope, run: RunId) -> Result<Vec<Feedback>, Error> {
         let key = self.find_run(scope, run).await?.key;
         Ok(self.0.readers.read(move |connection| store::read_feedback(connection, key)).await?)
+    }
+
+    async fn turn_facts(&self, scope: &Scope, range: FactsRange) -> Result<Vec<TurnFacts>, Error> {
+        let scope = scope.clone();
+        Ok(self.0.readers.read(move |connection| store::read_facts(connection, &scope, &range)).await?)
     }
 
     async fn create_thread(

@@ -1,49 +1,66 @@
-//! Dropping what is no longer needed: the steps and events of runs that ended some time ago.
+//! Dropping what is no longer needed: first the journals of runs that ended some time ago, of which traces are kept, then
+//! those.
 
 use std::time::Duration;
 
+use rusqlite::Connection;
+
 use super::LocalEngine;
 use crate::error::Error;
-use crate::store::{self, Batch, now_ms};
+use crate::store::{self, Batch, StoreError, now_ms};
 
 /// How long a temporary thread is kept after it was last used.
 const TEMPORARY: Duration = Duration::from_secs(600);
 /// How many runs one commit drops, so that turns need not wait for the broom.
-const RUNS_AT_ONCE: usize = 200;
+const RUNS_AT_ONCE: usize = 50;
 
 impl LocalEngine {
-    /// Drops the steps and events of runs that ended longer than `age` ago, and gives the room back.
+    /// Drops the journals of runs that ended longer than `age` ago, and gives the room back. Those of turns are packed, unless
+    /// no traces are to be kept.
     ///
     /// # Errors
     /// Fails if the store does.
     pub async fn drop_steps_older_than(&self, age: Duration) -> Result<(), Error> {
-        let before = now_ms().saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
-        let writer = self.writer()?;
-        let mut more = true;
-        let mut dropped = false;
-        while more {
-            let drop = move |connection: &_| store::drop_ended_before(connection, before, RUNS_AT_ONCE);
-            let count = writer.write(Batch::default(), drop).await?;
-            more = count == RUNS_AT_ONCE;
-            dropped |= count > 0;
-        }
-        while dropped && writer.reclaim_space().await? {}
-        Ok(())
+        let keep_traces = self.0.settings.trace_retention > age;
+        let drop = move |connection: &Connection, before| {
+            store::drop_ended_before(connection, before, RUNS_AT_ONCE, keep_traces)
+        };
+        self.sweep(age, drop).await
     }
 
-    /// Drops temporary threads that were last used longer than `age` ago.
+    /// Drops the traces of turns that ended longer than `age` ago, and gives the room back.
+    ///
+    /// # Errors
+    /// Fails if the store does.
+    pub async fn drop_traces_older_than(&self, age: Duration) -> Result<(), Error> {
+        self.sweep(age, |connection, before| store::drop_traces_before(connection, before, RUNS_AT_ONCE))
+            .await
+    }
+
+    /// Drops temporary threads that were last used longer than `age` ago, and gives the room back.
     ///
     /// # Errors
     /// Fails if the store does.
     pub async fn drop_temporary_older_than(&self, age: Duration) -> Result<(), Error> {
+        self.sweep(age, |connection, before| store::drop_temporary_before(connection, before, RUNS_AT_ONCE))
+            .await
+    }
+
+    /// Drops what is older than `age`, a few at a time, and gives the room back.
+    async fn sweep<F>(&self, age: Duration, drop: F) -> Result<(), Error>
+    where
+        F: Fn(&Connection, i64) -> Result<usize, StoreError> + Clone + Send + 'static,
+    {
         let before = now_ms().saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
         let writer = self.writer()?;
-        loop {
-            let drop = move |connection: &_| store::drop_temporary_before(connection, before, RUNS_AT_ONCE);
-            if writer.write(Batch::default(), drop).await? < RUNS_AT_ONCE {
-                return Ok(());
-            }
+        let (mut more, mut dropped) = (true, false);
+        while more {
+            let drop = drop.clone();
+            let count = writer.write(Batch::default(), move |connection| drop(connection, before)).await?;
+            (more, dropped) = (count == RUNS_AT_ONCE, dropped || count > 0);
         }
+        while dropped && writer.reclaim_space().await? {}
+        Ok(())
     }
 
     pub(super) async fn run_retention(self) {
@@ -52,6 +69,9 @@ impl LocalEngine {
         loop {
             if let Err(error) = self.drop_steps_older_than(retention).await {
                 tracing::error!(error = &error as &dyn std::error::Error, "old steps could not be dropped");
+            }
+            if let Err(error) = self.drop_traces_older_than(self.0.settings.trace_retention).await {
+                tracing::error!(error = &error as &dyn std::error::Error, "old traces could not be dropped");
             }
             if let Err(error) = self.drop_temporary_older_than(TEMPORARY).await {
                 tracing::error!(error = &error as &dyn std::error::Error, "old threads could not be dropped");

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use ibid_core::trace::{self, TraceParent};
 use ibid_core::{RunId, Scope, Tenant, ThreadId};
 use rusqlite::Connection;
 
@@ -49,6 +50,13 @@ impl Requested {
         match self {
             Self::Turn(turn) => turn.when_busy,
             Self::Job(_) => WhenBusy::Enqueue,
+        }
+    }
+
+    fn trace(&self) -> Option<TraceParent> {
+        match self {
+            Self::Turn(turn) => turn.trace,
+            Self::Job(_) => None,
         }
     }
 
@@ -99,7 +107,7 @@ impl Encoded {
         }
     }
 
-    fn run<'a>(&'a self, id: RunId, graph: &'a str) -> NewRun<'a> {
+    fn run<'a>(&'a self, id: RunId, graph: &'a str, trace: TraceParent) -> NewRun<'a> {
         NewRun {
             id,
             thread_key: 0,
@@ -111,6 +119,7 @@ impl Encoded {
             idempotency: self.idempotency.as_deref(),
             stream_modes: &self.stream_modes,
             request: self.request.as_deref(),
+            trace,
         }
     }
 }
@@ -130,6 +139,7 @@ impl LocalEngine {
     async fn submit_run(&self, scope: Scope, requested: Requested) -> Result<Submitted, Error> {
         self.graph(requested.graph())?;
         let run = RunId::new();
+        let trace = requested.trace().or_else(trace::current).unwrap_or_else(TraceParent::begin);
         let version = self.0.graphs.version(requested.graph());
         let version = version.map(|version| version.to_string()).unwrap_or_default();
         let window = self.0.graphs.history(requested.graph());
@@ -137,11 +147,11 @@ impl LocalEngine {
         let requested = Arc::new(requested);
         let (asked, whose) = (requested.clone(), scope.clone());
         let place = move |connection: &Connection| {
-            let new = encoded.run(run, asked.graph());
+            let new = encoded.run(run, asked.graph(), trace);
             place(connection, &whose, &asked, new, &encoded.messages, window)
         };
         let engine = self.clone();
-        let then = move |submission| engine.follow_up(run, &requested, scope, submission);
+        let then = move |submission| engine.follow_up(run, &requested, scope, trace, submission);
         self.writer()?.write_then(Batch::default(), place, then).await?
     }
 
@@ -151,6 +161,7 @@ impl LocalEngine {
         run: RunId,
         requested: &Requested,
         scope: Scope,
+        trace: TraceParent,
         submission: Submission,
     ) -> Result<Submitted, Error> {
         let (tenant, thread) = (scope.tenant().clone(), requested.thread());
@@ -177,7 +188,11 @@ impl LocalEngine {
                     Requested::Job(job) => Input::Job { scope, request: job.request.clone() },
                 };
                 let graph = requested.graph().to_owned();
-                self.take_up(Started { key, run, thread_key, thread, graph, input, left: false }, live);
+                let trace = Some(trace);
+                self.take_up(
+                    Started { key, run, thread_key, thread, graph, trace, input, left: false },
+                    live,
+                );
             }
         }
         Ok(Submitted { run, duplicate: false })
@@ -192,6 +207,7 @@ impl LocalEngine {
         let rows: Vec<_> = self.0.readers.read(read).await?;
         for (tenant, told, row) in rows {
             let live = self.watch(row.id, tenant, row.key, told);
+            live.stop_clock();
             if let Some(how) = row.stopping {
                 live.stop(how);
             }

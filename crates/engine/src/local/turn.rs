@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use ibid_core::trace::{self, RunSpan};
 use ibid_core::{JobInput, Message, TurnInput, error_chain};
 use ibid_graph::{
     Ending, EventKind, Record, RunCursor, RunError, RunHost, StepError, StepEvent, Version, WalkError,
@@ -18,10 +19,11 @@ use super::LocalEngine;
 use super::graphs::{RunGraph, RunInput, RunOutput};
 use super::journal::LocalJournal;
 use super::live::LiveRun;
+use super::measure::TurnSink;
 use super::reading::read_input;
 use super::work::{Input, Outcome, Started};
 use crate::error::Error;
-use crate::store::{self, RunCommit, RunRow, Sink, StoreError};
+use crate::store::{self, RunCommit, RunRow, StoreError};
 
 /// Why a run could not be brought to where it stopped.
 enum Unprepared {
@@ -58,8 +60,13 @@ impl LocalEngine {
     /// Works on a turn until it ends or waits for a person, unless a task is at it already.
     pub(super) fn take_up(&self, turn: Started, live: LiveRun) {
         if live.claim() {
-            let span =
-                tracing::info_span!("turn", thread = %turn.thread, run = %turn.run, assistant = turn.graph);
+            let span = trace::run_span(&RunSpan {
+                run: turn.run,
+                thread: (!turn.is_job()).then_some(turn.thread),
+                graph: &turn.graph,
+                tenant: &live.tenant,
+                parent: turn.trace,
+            });
             self.spawn(self.clone().work(turn, live).instrument(span));
         }
     }
@@ -72,6 +79,10 @@ impl LocalEngine {
 
     async fn work(self, mut turn: Started, live: LiveRun) {
         let _slot = self.slot(&live).await;
+        if live.log.is_new() {
+            let trace_id = turn.trace.map(|trace| trace.trace_id());
+            live.log.add(StepEvent::of_run(EventKind::RunStarted { trace_id }));
+        }
         let mut pause = Duration::from_secs(1);
         loop {
             let worked = match self.run_turn(&mut turn, &live).await {
@@ -119,7 +130,7 @@ impl LocalEngine {
             Err(panic) => return Ok(Outcome::Failed(panic, None)),
         };
         let host = RunHost {
-            sink: Arc::new(Sink(live.log.clone())),
+            sink: Arc::new(TurnSink::new(turn, live)),
             cancel: live.cancel.clone(),
             grace: self.0.settings.stop_grace,
         };
@@ -144,18 +155,19 @@ impl LocalEngine {
                     messages: std::mem::take(messages),
                     options: std::mem::take(options),
                 };
-                Ok((graph.start(RunInput::Turn(input))?, self.journal(live, Vec::new())?))
+                Ok((graph.start(RunInput::Turn(input))?, self.journal(&turn.graph, live, Vec::new())?))
             }
             Input::Job { scope, request } => {
                 let input = JobInput { run: turn.run, scope: scope.clone(), request: request.clone() };
-                Ok((graph.start(RunInput::Job(input))?, self.journal(live, Vec::new())?))
+                Ok((graph.start(RunInput::Job(input))?, self.journal(&turn.graph, live, Vec::new())?))
             }
             Input::Stored(row) => self.prepare_stored(graph, row, turn.left, live).await,
         }
     }
 
-    fn journal(&self, live: &LiveRun, records: Vec<Record>) -> Result<LocalJournal, StoreError> {
-        Ok(LocalJournal::new(self.writer()?, live.log.clone(), records, self.0.drain.clone()))
+    fn journal(&self, graph: &str, live: &LiveRun, records: Vec<Record>) -> Result<LocalJournal, StoreError> {
+        let (graph, drain) = (graph.to_owned(), self.0.drain.clone());
+        Ok(LocalJournal::new(self.writer()?, live.log.clone(), graph, records, drain))
     }
 
     /// Replays what is recorded of a run, or begins it again if that no longer fits.
@@ -173,7 +185,7 @@ impl LocalEngine {
         };
         let (input, records, attempts) = self.0.readers.read(read).await?;
         let mut cursor = graph.start(input)?;
-        let mut journal = self.journal(live, records)?;
+        let mut journal = self.journal(&row.graph, live, records)?;
         journal.count_attempts(attempts);
         let now = graph.topology().version();
         if let Err(misfit) = replay(&mut *cursor, journal.records(), &row.version, now) {

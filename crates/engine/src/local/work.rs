@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use ibid_core::trace::TraceParent;
 use ibid_core::{Message, RunId, Scope, ThreadId, TurnOptions};
 use serde_json::Value;
 
@@ -16,9 +17,22 @@ pub(super) struct Started {
     pub(super) thread_key: i64,
     pub(super) thread: ThreadId,
     pub(super) graph: String,
+    /// The place in its trace.
+    pub(super) trace: Option<TraceParent>,
     pub(super) input: Input,
     /// Whether a process had begun it and did not end it.
     pub(super) left: bool,
+}
+
+impl Started {
+    /// Whether it is a job, and no turn.
+    pub(super) fn is_job(&self) -> bool {
+        match &self.input {
+            Input::Turn { .. } => false,
+            Input::Job { .. } => true,
+            Input::Stored(row) => row.request.is_some(),
+        }
+    }
 }
 
 /// Where the input of a turn is.
@@ -39,6 +53,7 @@ impl From<RunRow> for Started {
             thread_key: row.thread_key,
             thread: row.thread,
             graph: row.graph.clone(),
+            trace: row.trace,
             input: Input::Stored(Box::new(row)),
             left: false,
         }

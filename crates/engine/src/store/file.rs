@@ -12,7 +12,7 @@ use super::pending_events::fold_all_into_journal;
 
 /// Migrations in their order; the schema version is how many have been applied. Never edit one that
 /// was released: add another.
-const MIGRATIONS: [&str; 8] = [
+const MIGRATIONS: [&str; 11] = [
     include_str!("../../migrations/0001_threads_and_runs.sql"),
     include_str!("../../migrations/0002_spending.sql"),
     include_str!("../../migrations/0003_scope.sql"),
@@ -21,6 +21,9 @@ const MIGRATIONS: [&str; 8] = [
     include_str!("../../migrations/0006_temporary.sql"),
     include_str!("../../migrations/0007_told.sql"),
     include_str!("../../migrations/0008_words_and_outputs.sql"),
+    include_str!("../../migrations/0009_traceparent.sql"),
+    include_str!("../../migrations/0010_traces.sql"),
+    include_str!("../../migrations/0011_turn_facts.sql"),
 ];
 
 /// How long to wait for another process that holds the file.

@@ -7,6 +7,7 @@ use ibid_graph::{Record, StepEvent};
 use rusqlite::{Connection, params};
 
 use super::error::StoreError;
+use super::traces::{packed_events, packed_steps};
 use crate::types::Event;
 
 /// How many rows one look reads at most, so that a long stream does not fill the memory.
@@ -29,7 +30,7 @@ pub(super) fn append(
     Ok(connection.prepare_cached(sql)?.execute(params![run, last, step, node, update, events])? == 1)
 }
 
-/// The finished steps of a run, in order.
+/// The finished steps of a run, in order, also if its journal was packed since.
 pub(crate) fn read_steps(connection: &Connection, run: i64) -> Result<Vec<Record>, StoreError> {
     let sql =
         "SELECT step, node, state_update FROM journal WHERE run = ?1 AND step IS NOT NULL ORDER BY last";
@@ -37,14 +38,18 @@ pub(crate) fn read_steps(connection: &Connection, run: i64) -> Result<Vec<Record
     let rows = statement.query_map([run], |row| {
         Ok(Record { step: row.get(0)?, node: row.get::<_, String>(1)?.into(), update: row.get(2)? })
     })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let steps: Vec<Record> = rows.collect::<Result<_, _>>()?;
+    if steps.is_empty() { packed_steps(connection, run) } else { Ok(steps) }
 }
 
 /// Gives a new run the first steps of another, without what was told of them.
 pub(super) fn copy_steps(connection: &Connection, from: i64, steps: u32, to: i64) -> Result<(), StoreError> {
     let sql = "INSERT INTO journal (run, last, step, node, state_update, events)
-               SELECT ?3, step - ?2, step, node, state_update, '[]' FROM journal WHERE run = ?1 AND step <= ?2";
-    connection.prepare_cached(sql)?.execute(params![from, steps, to])?;
+               VALUES (?1, ?2 - ?3, ?2, ?4, ?5, '[]')";
+    let mut statement = connection.prepare_cached(sql)?;
+    for record in read_steps(connection, from)?.iter().filter(|record| record.step <= steps) {
+        statement.execute(params![to, record.step, steps, &*record.node, record.update])?;
+    }
     Ok(())
 }
 
@@ -61,7 +66,7 @@ pub(crate) fn last_number(connection: &Connection, run: i64) -> Result<u64, Stor
     Ok(connection.prepare_cached(sql)?.query_row([run], |row| row.get(0))?)
 }
 
-/// Events after a number, in order; perhaps not all of them, but none only if there are none.
+/// Events after a number, in order, also if the journal was packed since; perhaps not all of them, but none only if there are none.
 pub(crate) fn read_events(
     connection: &Connection,
     key: i64,
@@ -77,7 +82,7 @@ pub(crate) fn read_events(
         let events = numbered(run, row.get(0)?, list)?;
         found.extend(events.into_iter().filter(|event| event.seq > after));
     }
-    Ok(found)
+    if found.is_empty() { packed_events(connection, key, run, after) } else { Ok(found) }
 }
 
 /// A list of events of which the last has the number `last`.

@@ -239,6 +239,12 @@ impl RunLog {
         self.committed.send_modify(|_| {});
     }
 
+    /// Whether nothing has been told yet.
+    pub(crate) fn is_new(&self) -> bool {
+        let state = self.state();
+        state.committed == 0 && state.transaction.is_none() && state.pending.is_empty()
+    }
+
     /// Whether the run was deleted.
     pub(crate) fn is_discarded(&self) -> bool {
         self.discarded.load(Ordering::Relaxed)

@@ -2,6 +2,7 @@
 //! unfinished runs, and the statements.
 
 mod error;
+mod facts;
 mod feedback;
 mod file;
 mod journal;
@@ -14,9 +15,11 @@ mod rows;
 mod runs;
 mod spending;
 mod threads;
+mod traces;
 mod writer;
 
 pub(crate) use error::StoreError;
+pub(crate) use facts::{add_facts, read_facts};
 pub(crate) use feedback::{add_feedback, read_feedback};
 pub(crate) use file::{Lock, open_for_writing, quick_check, schema_of, size_bytes};
 pub(crate) use journal::{attempts_made, last_number, read_events, read_steps};
@@ -30,4 +33,5 @@ pub(crate) use rows::{NewRun, RunRow, Stopping, encode, encode_all, now_ms};
 pub(crate) use runs::*;
 pub(crate) use spending::{spend, spent};
 pub(crate) use threads::*;
+pub(crate) use traces::drop_traces_before;
 pub(crate) use writer::{Batch, Writer};

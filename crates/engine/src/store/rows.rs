@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use ibid_core::trace::TraceParent;
 use ibid_core::{QueueId, RunId, ThreadId};
 use rusqlite::Row;
 use rusqlite::types::Type;
@@ -61,6 +62,8 @@ pub(crate) struct RunRow {
     /// What is to be done, if it is a job.
     pub(crate) request: Option<String>,
     pub(crate) result: Option<String>,
+    /// The place in its trace.
+    pub(crate) trace: Option<TraceParent>,
 }
 
 /// The columns of [`RunRow`], with the thread's id, for `runs JOIN threads`.
@@ -68,7 +71,7 @@ pub(super) const RUN_COLUMNS: &str = "runs.key, runs.id, runs.thread, threads.id
      stopping, history_from, history_to, input_to, interrupt, interrupted_step, resume_value, error, \
      runs.created_ms, ended_ms, kept, \
      coalesce(scope, json_object('tenant', tenant, 'corpora', NULL, 'labels', json_array())), \
-     runs.metadata, output_from, output_to, stream_modes, request, result";
+     runs.metadata, output_from, output_to, stream_modes, request, result, traceparent";
 
 impl RunRow {
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -103,6 +106,7 @@ impl RunRow {
             stream_modes: row.get(23)?,
             request: row.get(24)?,
             result: row.get(25)?,
+            trace: row.get::<_, Option<String>>(26)?.and_then(|text| text.parse().ok()),
         })
     }
 
@@ -134,6 +138,7 @@ impl RunRow {
             interrupted_step: self.interrupted_step.filter(|_| self.status == RunStatus::Waiting),
             interrupt: self.interrupt.and_then(|text| serde_json::from_str(&text).ok()),
             error: self.error,
+            trace_id: self.trace.map(|trace| trace.trace_id()),
             created: time(self.created_ms),
             ended: self.ended_ms.map(time),
         }
@@ -162,6 +167,8 @@ pub(crate) struct NewRun<'a> {
     pub(crate) stream_modes: &'a str,
     /// What is to be done, if it is a job.
     pub(crate) request: Option<&'a str>,
+    /// The place in its trace.
+    pub(crate) trace: TraceParent,
 }
 
 /// A value as it is stored.

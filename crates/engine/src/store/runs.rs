@@ -1,5 +1,6 @@
 //! Runs: taken, started, stopped, asked, answered, ended, dropped.
 
+use ibid_core::trace::TraceParent;
 use ibid_core::{RunId, Scope, Tenant, ThreadId};
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -7,6 +8,7 @@ use super::error::StoreError;
 use super::journal::{copy_steps, forget_steps};
 use super::rows::{NewRun, RUN_COLUMNS, RunRow, Stopping, encode, now_ms};
 use super::threads::{append_messages, copy_thread, forget_messages};
+use super::traces::pack;
 use crate::types::{RunStatus, UnfinishedJob};
 
 const JOINED: &str = "runs JOIN threads ON threads.key = runs.thread";
@@ -119,8 +121,8 @@ pub(crate) fn enqueue(
     };
     let sql =
         "INSERT INTO runs (id, thread, graph, version, status, queue_position, options, input, idempotency,
-               created_ms, scope, metadata, stream_modes, request)
-               VALUES (?1, ?2, ?3, ?4, 'queued', ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+               created_ms, scope, metadata, stream_modes, request, traceparent)
+               VALUES (?1, ?2, ?3, ?4, 'queued', ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
     let input = input.map(|messages| format!("[{}]", messages.join(",")));
     let values = params![
         run.id.as_bytes(),
@@ -135,7 +137,8 @@ pub(crate) fn enqueue(
         run.scope,
         run.metadata,
         run.stream_modes,
-        run.request
+        run.request,
+        run.trace.to_string()
     ];
     Ok(connection.prepare_cached(sql)?.insert(values)?)
 }
@@ -242,6 +245,7 @@ pub(crate) fn fork(
     steps: u32,
     thread: ThreadId,
     run: RunId,
+    trace: TraceParent,
 ) -> Result<(), StoreError> {
     let thread_key = copy_thread(connection, scope, of.thread_key, of.input_to, thread)?;
     let new = NewRun {
@@ -255,6 +259,7 @@ pub(crate) fn fork(
         idempotency: None,
         stream_modes: &of.stream_modes,
         request: None,
+        trace,
     };
     let key = enqueue(connection, &new, None, false)?;
     let sql = "UPDATE runs SET status = 'running', history_from = ?2, history_to = ?3, input_to = ?4
@@ -285,6 +290,7 @@ pub(crate) fn add_ended(
         idempotency: None,
         stream_modes: "[]",
         request: None,
+        trace: TraceParent::begin(),
     };
     let key = enqueue(connection, &new, None, false)?;
     let sql = "UPDATE runs SET history_from = ?2, history_to = ?2, input_to = ?3 WHERE key = ?1";
@@ -298,6 +304,8 @@ pub(crate) fn add_ended(
 pub(crate) fn delete_run(connection: &Connection, run: i64) -> Result<(), StoreError> {
     for sql in [
         "DELETE FROM journal WHERE run = ?1",
+        "DELETE FROM traces WHERE run = ?1",
+        "DELETE FROM turn_facts WHERE run = ?1",
         "DELETE FROM feedback WHERE run = ?1",
         "DELETE FROM runs WHERE key = ?1",
     ] {
@@ -314,21 +322,26 @@ pub(crate) fn restart_run(connection: &Connection, run: i64, version: &str) -> R
     Ok(())
 }
 
-/// Drops the steps and events of some runs that ended before a time; returns of how many.
+/// Drops the journals of some runs that ended before a time; returns of how many. Those of turns are packed, if they are to
+/// be kept for longer.
 pub(crate) fn drop_ended_before(
     connection: &Connection,
     ms: i64,
     at_most: usize,
+    keep_traces: bool,
 ) -> Result<usize, StoreError> {
-    let sql = "SELECT key FROM runs WHERE ended_ms IS NOT NULL AND kept = 1 AND ended_ms < ?1 LIMIT ?2";
+    let sql = "SELECT key, ended_ms, request IS NULL FROM runs
+               WHERE ended_ms IS NOT NULL AND kept = 1 AND ended_ms < ?1 LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;
-    let keys = statement.query_map(params![ms, at_most], |row| row.get(0))?;
-    let keys: Vec<i64> = keys.collect::<Result<_, _>>()?;
-    for sql in ["DELETE FROM journal WHERE run = ?1", "UPDATE runs SET kept = 0 WHERE key = ?1"] {
-        let mut statement = connection.prepare_cached(sql)?;
-        for key in &keys {
-            statement.execute([key])?;
-        }
+    let ended =
+        statement.query_map(params![ms, at_most], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let ended: Vec<(i64, i64, bool)> = ended.collect::<Result<_, _>>()?;
+    let mut delete = connection.prepare_cached("DELETE FROM journal WHERE run = ?1")?;
+    let mut note = connection.prepare_cached("UPDATE runs SET kept = ?2 WHERE key = ?1")?;
+    for (key, ended_ms, is_turn) in &ended {
+        let is_packed = keep_traces && *is_turn && pack(connection, *key, *ended_ms)?;
+        delete.execute([key])?;
+        note.execute([*key, if is_packed { 2 } else { 0 }])?;
     }
-    Ok(keys.len())
+    Ok(ended.len())
 }

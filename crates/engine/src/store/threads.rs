@@ -200,6 +200,8 @@ pub(crate) fn copy_thread(
 pub(crate) fn delete_thread(connection: &Connection, thread: i64) -> Result<(), StoreError> {
     for sql in [
         "DELETE FROM journal WHERE run IN (SELECT key FROM runs WHERE thread = ?1)",
+        "DELETE FROM traces WHERE run IN (SELECT key FROM runs WHERE thread = ?1)",
+        "DELETE FROM turn_facts WHERE run IN (SELECT key FROM runs WHERE thread = ?1)",
         "DELETE FROM feedback WHERE run IN (SELECT key FROM runs WHERE thread = ?1)",
         "DELETE FROM runs WHERE thread = ?1",
         "DELETE FROM messages WHERE thread = ?1",

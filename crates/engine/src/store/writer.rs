@@ -242,6 +242,7 @@ impl WritingFile {
         let outcome = commit(connection, jobs);
         if connection.total_changes() > changes {
             self.latency.note(began);
+            ibid_core::metric::committed(began.elapsed());
         }
         if outcome.is_ok() {
             jobs.drain(..).for_each(Job::committed);

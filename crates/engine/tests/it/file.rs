@@ -7,8 +7,8 @@ use futures_util::StreamExt;
 use ibid_core::model::{Day, Spending};
 use ibid_core::{Message, RunId, Scope, Tenant, ThreadId, TurnInput};
 use ibid_engine::{
-    Engine, EngineFile, Error, GraphEntry, Graphs, Lifetime, LocalEngine, LocalSettings, MessageWindow,
-    ThreadPage, Turn,
+    Engine, EngineFile, Error, Event, GraphEntry, Graphs, Lifetime, LocalEngine, LocalSettings,
+    MessageWindow, ThreadPage, Turn,
 };
 use ibid_graph::{END, Graph, START, State};
 
@@ -41,6 +41,10 @@ async fn open(path: &Path) -> Result<LocalEngine, Error> {
 
 fn scope() -> Scope {
     Scope::of(Tenant::local())
+}
+
+async fn events_of(engine: &LocalEngine, run: RunId) -> Vec<Event> {
+    engine.events(&scope(), run, 0).await.unwrap().map(Result::unwrap).collect().await
 }
 
 async fn run_turns(engine: &LocalEngine, thread: ThreadId, count: usize) -> RunId {
@@ -83,7 +87,7 @@ async fn files_of_others_and_of_the_future_are_refused_untouched() {
 }
 
 #[tokio::test]
-async fn dropped_steps_give_their_room_back_and_messages_stay() {
+async fn dropped_steps_leave_a_trace_give_their_room_back_and_messages_stay() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("engine.db");
     let engine = open(&path).await.unwrap();
@@ -91,9 +95,29 @@ async fn dropped_steps_give_their_room_back_and_messages_stay() {
     let run = run_turns(&engine, thread, 30).await;
     engine.drop_steps_older_than(Duration::from_secs(3600)).await.unwrap();
     assert_eq!(engine.steps(&scope(), run).await.unwrap().len(), 1, "young steps stay");
+    let told = events_of(&engine, run).await;
+    let (steps, state) =
+        (engine.steps(&scope(), run).await.unwrap(), engine.state(&scope(), run, 1).await.unwrap());
 
     tokio::time::sleep(Duration::from_millis(5)).await;
     engine.drop_steps_older_than(Duration::ZERO).await.unwrap();
+    assert_eq!(events_of(&engine, run).await, told, "what was told can still be read");
+    assert_eq!(engine.steps(&scope(), run).await.unwrap(), steps, "and what each step changed");
+    assert_eq!(engine.state(&scope(), run, 1).await.unwrap(), state);
+    let rest: Vec<Event> = engine.events(&scope(), run, 2).await.unwrap().map(Result::unwrap).collect().await;
+    assert_eq!(rest, told[2..], "from any number on");
+    let (forked, of) = engine.fork(&scope(), run, 1).await.unwrap();
+    assert_eq!(
+        engine.steps(&scope(), of).await.unwrap().first(),
+        steps.first(),
+        "a fork takes its steps over"
+    );
+    events_of(&engine, of).await;
+    engine.delete_thread(&scope(), forked).await.unwrap();
+
+    engine.drop_traces_older_than(Duration::from_secs(3600)).await.unwrap();
+    assert_eq!(events_of(&engine, run).await, told, "young traces stay");
+    engine.drop_traces_older_than(Duration::ZERO).await.unwrap();
     assert!(engine.steps(&scope(), run).await.unwrap().is_empty());
     let events = engine.events(&scope(), run, 0).await.err();
     assert!(matches!(events, Some(Error::EventsDropped(_))), "got {events:?}");
@@ -109,7 +133,11 @@ async fn dropped_steps_give_their_room_back_and_messages_stay() {
 #[tokio::test]
 async fn the_retention_time_is_kept_without_being_asked() {
     let folder = tempfile::tempdir().unwrap();
-    let settings = LocalSettings { retention: Duration::from_millis(200), ..LocalSettings::default() };
+    let settings = LocalSettings {
+        retention: Duration::from_millis(200),
+        trace_retention: Duration::from_millis(400),
+        ..LocalSettings::default()
+    };
     let engine = LocalEngine::open(&folder.path().join("engine.db"), bulky(), settings).await.unwrap();
     let run = run_turns(&engine, ThreadId::new(), 1).await;
     for _ in 0..100 {

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ibid_core::catalogue::CATALOGUE;
 use ibid_core::load::LoadOutcome;
 use ibid_core::model::{Caller, Purpose};
-use ibid_core::{LoadEvent, RunId};
+use ibid_core::{LoadEvent, RunId, metric};
 use ibid_graph::{Context, NodeError, Terminal};
 use ibid_reading::page::{Block, Page, shortened};
 use ibid_reading::{FILE_FORMATS, Reading, format_of, format_of_rows, whole};
@@ -128,6 +128,7 @@ pub(crate) fn read(ingestion: Ingestion, loading: Arc<Loading>, context: Context
         let first = loading.read.last().map_or(0, |batch| batch.end);
         let file = ingestion.store.original(&fetched.content).await?;
         let show = |page: &Page, count: u32| {
+            metric::page_read(page.kind.name());
             emit(
                 &context,
                 &LoadEvent::PageRead { page: page.number, pages: count, kind: page.kind.name().to_owned() },
@@ -253,6 +254,7 @@ pub(crate) fn embed(ingestion: Ingestion, loading: Arc<Loading>, context: Contex
         ingestion.store.stage(&work, &vectors_part(part), &bytes).await?;
         let done = (part as usize * CHUNKS + chunks.len()).min(total as usize);
         emit(&context, &LoadEvent::ChunksEmbedded { chunks: count(done), of: total });
+        metric::chunks_embedded(chunks.len() as u64);
         Ok(LoadUpdate::Embedded(part + 1))
     })
 }

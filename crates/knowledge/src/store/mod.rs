@@ -132,6 +132,14 @@ impl Store {
         self
     }
 
+    /// How many chunks and documents it holds, of all tenants.
+    ///
+    /// # Errors
+    /// Fails when the store cannot be read.
+    pub async fn count(&self) -> Result<(u64, u64), Error> {
+        Ok((self.chunks.rows().await?, self.documents.rows().await?))
+    }
+
     /// How many bytes its caches hold.
     pub fn cached(&self) -> u64 {
         self.place.cached()

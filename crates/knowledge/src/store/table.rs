@@ -36,6 +36,14 @@ impl Table {
         Self { place: place.clone(), uri: place.table(name), schema, opened: RwLock::default() }
     }
 
+    /// How many rows it has.
+    pub(crate) async fn rows(&self) -> Result<u64, Error> {
+        match self.latest().await? {
+            Some(dataset) => Ok(dataset.count_rows(None).await? as u64),
+            None => Ok(0),
+        }
+    }
+
     /// The newest version, or none if the table was never written.
     pub(crate) async fn latest(&self) -> Result<Option<Arc<Dataset>>, Error> {
         if let Some((dataset, seen)) = self.opened.read().await.as_ref()

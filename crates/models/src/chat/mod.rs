@@ -93,6 +93,6 @@ impl ChatModel for Chat {
             let more = index + 1 < self.fallbacks.len();
             outcome = Reply::begin(next.clone(), request.clone(), more).await;
         }
-        outcome
+        outcome.inspect_err(|_| ibid_core::metric::model_failed(self.name()))
     }
 }

@@ -138,6 +138,12 @@ impl Pieces {
         Ok(pieces)
     }
 
+    /// How long the model took to its first token.
+    pub(super) fn to_first_token(&self) -> Duration {
+        let CallClock { asked, begun, .. } = &self.meter.clock;
+        begun.map_or(Duration::ZERO, |begun| begun - *asked)
+    }
+
     /// From here on the reply holds its place among the calls under way.
     pub(super) fn holding(mut self, mut permit: Permit) -> Self {
         match &self.end {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ibid_core::model::{
-    CallProgress, ChatRequest, ModelError, Prompt, ReadingProgress, ReadingSpeed, ToolChoice,
+    CallProgress, Caller, ChatRequest, ModelError, Prompt, ReadingProgress, ReadingSpeed, ToolChoice,
 };
 
 use super::abilities::Abilities;
@@ -15,7 +15,7 @@ use super::pieces::{CallClock, Meter, Pieces};
 use super::settings::{ChatSettings, WindowSource};
 use super::speed::{LearnedSpeed, ModelSpeed};
 use super::wire;
-use crate::governor::{Ask, Failure};
+use crate::governor::{Ask, CallMeasure, Failure};
 use crate::provider::Provider;
 use tokio::sync::OnceCell;
 
@@ -183,9 +183,10 @@ impl RemoteChat {
             let attempt = || self.attempt(&body, request, input_tokens);
             let ask = Ask { caller, tokens, has_fallback, progress: request.progress.as_ref() };
             match self.provider.governor().call(ask, attempt).await {
-                Ok((pieces, permit)) => {
+                Ok((pieces, mut permit)) => {
                     // What was left out is believed to be lacking only now that it goes without.
                     self.abilities.lock().unwrap_or_else(PoisonError::into_inner).learn(before, abilities);
+                    permit.measure = Some(self.measure(&pieces, caller));
                     return Ok(pieces.holding(permit));
                 }
                 Err(ModelError::Refused { reason, provider, status }) => {
@@ -201,6 +202,17 @@ impl RemoteChat {
                 }
                 Err(error) => return Err(error),
             }
+        }
+    }
+
+    fn measure(&self, pieces: &Pieces, caller: &Caller) -> CallMeasure {
+        CallMeasure {
+            model: self.settings.name.clone(),
+            tenant: caller.tenant.clone(),
+            prices: self.settings.prices,
+            first_token: pieces.to_first_token(),
+            begun: Instant::now(),
+            broken: false,
         }
     }
 

@@ -24,6 +24,8 @@ pub struct ChatSettings {
     pub tools: Option<ToolUse>,
     /// How it is held to a form; found out if not set.
     pub schema: Option<SchemaUse>,
+    /// What a million tokens cost in dollars that it reads, and that it writes.
+    pub prices: Option<(f64, f64)>,
     /// Further fields of each request, as the provider wants them.
     pub extra: Map<String, Value>,
 }
@@ -40,6 +42,7 @@ impl ChatSettings {
             tokenizer: Tokenizer::of_model(model),
             tools: None,
             schema: None,
+            prices: None,
             extra: Map::new(),
         }
     }

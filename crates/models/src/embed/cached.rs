@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use ibid_core::model::{Caller, Embedder, ModelError, Purpose, Similarity, Vectors};
+use ibid_core::trace;
 use quick_cache::sync::Cache;
 use sha2::{Digest, Sha256};
+use tracing::Instrument;
 
 type Key = [u8; 32];
 
@@ -26,6 +28,12 @@ impl CachedEmbedder {
     /// How many questions were answered from memory.
     pub fn hits(&self) -> u64 {
         self.hits.load(Ordering::Relaxed)
+    }
+
+    async fn asked(&self, caller: &Caller, purpose: Purpose, texts: &[&str]) -> Result<Vectors, ModelError> {
+        let span = trace::embedding_span(self.inner.name(), texts.len());
+        let embedded = self.inner.embed(caller, purpose, texts).instrument(span.clone()).await;
+        embedded.inspect_err(|error| trace::failed(&span, error))
     }
 
     fn key(&self, text: &str) -> Key {
@@ -54,7 +62,7 @@ impl Embedder for CachedEmbedder {
 
     async fn embed(&self, caller: &Caller, purpose: Purpose, texts: &[&str]) -> Result<Vectors, ModelError> {
         if purpose == Purpose::Passage {
-            return self.inner.embed(caller, purpose, texts).await;
+            return self.asked(caller, purpose, texts).await;
         }
         let keys: Vec<Key> = texts.iter().map(|text| self.key(text)).collect();
         let mut vectors = Vectors::zeros(self.dimensions(), texts.len());
@@ -70,7 +78,7 @@ impl Embedder for CachedEmbedder {
             return Ok(vectors);
         }
         let wanted: Vec<&str> = missing.iter().map(|place| texts[*place]).collect();
-        let found = self.inner.embed(caller, purpose, &wanted).await?;
+        let found = self.asked(caller, purpose, &wanted).await?;
         for (place, vector) in missing.into_iter().zip(found.iter()) {
             self.questions.insert(keys[place], vector.into());
             if let Some(target) = vectors.get_mut(place) {

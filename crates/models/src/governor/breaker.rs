@@ -44,6 +44,12 @@ impl Breaker {
         Self { most: most.max(1), pause, failures: 0, last: String::new(), open: None }
     }
 
+    /// Whether the provider is left alone, or only tried.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Whether a request may go.
     pub(crate) fn admission(&self, now: Instant) -> Admission {
         match self.open {
             None => Admission::Free,

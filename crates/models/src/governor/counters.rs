@@ -51,6 +51,8 @@ pub struct Stats {
     pub stopped: u64,
     /// How often the provider was left alone for failing.
     pub opened: u64,
+    /// Whether it is left alone now, or only tried.
+    pub is_open: bool,
     /// Calls that a budget did not allow.
     pub over_budget: u64,
     /// Tokens read.
@@ -125,6 +127,7 @@ impl Counters {
             given_up: self.given_up.load(Relaxed),
             stopped: self.stopped.load(Relaxed),
             opened: self.opened.load(Relaxed),
+            is_open: false,
             over_budget: self.over_budget.load(Relaxed),
             input_tokens: self.input_tokens.load(Relaxed),
             output_tokens: self.output_tokens.load(Relaxed),

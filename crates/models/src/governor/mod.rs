@@ -24,8 +24,8 @@ pub use counters::{Stats, WaitedStats};
 pub use settings::GovernorSettings;
 
 use counters::{Counters, count};
-pub(crate) use permit::Permit;
 use permit::Slot;
+pub(crate) use permit::{CallMeasure, Permit};
 use queue::{Admitted, Queue, QueueTicket, Waiter};
 
 /// Why an attempt did not succeed, and what that means for the next.
@@ -104,8 +104,9 @@ impl Governor {
     pub fn stats(&self) -> Stats {
         let queue = self.queue();
         let (waiting, in_flight, pace) = (queue.waiting(), queue.in_flight(), queue.pace.learned());
+        let is_open = queue.breaker.is_open();
         drop(queue);
-        self.counters.stats(&self.provider, waiting, in_flight, pace)
+        Stats { is_open, ..self.counters.stats(&self.provider, waiting, in_flight, pace) }
     }
 
     /// Makes a call when it is its turn, and again if it fails in a way that may pass. What comes back holds the
@@ -122,7 +123,7 @@ impl Governor {
             };
             let (value, slot) = self.attempts(&ask, attempt).await?;
             let (thought, usage) = (ask.tokens, Usage::default());
-            Ok((value, Permit { slot, reservation, thought, usage, complete: false }))
+            Ok((value, Permit { slot, reservation, thought, usage, complete: false, measure: None }))
         };
         made.await.inspect_err(|error| {
             count(&self.counters.given_up);

@@ -1,7 +1,10 @@
 //! The place of a call that is under way. To drop it is to give the place to the next.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use ibid_core::Tenant;
+use ibid_core::metric::{self, ModelCall};
 use ibid_core::model::Usage;
 
 use super::Governor;
@@ -36,6 +39,42 @@ pub(crate) struct Permit {
     pub(crate) usage: Usage,
     /// Whether the answer is complete.
     pub(crate) complete: bool,
+    /// What is measured of it, if it is a call of a chat model.
+    pub(crate) measure: Option<CallMeasure>,
+}
+
+/// What is measured of a call of a chat model whose answer has begun.
+pub(crate) struct CallMeasure {
+    pub(crate) model: String,
+    pub(crate) tenant: Tenant,
+    /// What a million tokens cost that are read, and that are written.
+    pub(crate) prices: Option<(f64, f64)>,
+    /// How long it took to the first token.
+    pub(crate) first_token: Duration,
+    pub(crate) begun: Instant,
+    pub(crate) broken: bool,
+}
+
+impl CallMeasure {
+    fn record(&self, usage: Usage, complete: bool) {
+        let outcome = match (self.broken, complete) {
+            (true, _) => "failed",
+            (false, true) => "done",
+            (false, false) => "stopped",
+        };
+        let cost = |(input, output): (f64, f64)| {
+            (usage.input_tokens as f64 * input + usage.output_tokens as f64 * output) / 1e6
+        };
+        metric::model_called(&ModelCall {
+            model: &self.model,
+            tenant: &self.tenant,
+            outcome,
+            usage,
+            dollars: self.prices.map(cost),
+            first_token: Some(self.first_token),
+            writing: self.begun.elapsed(),
+        });
+    }
 }
 
 impl Permit {
@@ -48,6 +87,9 @@ impl Permit {
     /// The connection broke in the middle of the answer.
     pub(crate) fn broke(&mut self, why: &str) {
         self.complete = true;
+        if let Some(measure) = &mut self.measure {
+            measure.broken = true;
+        }
         self.slot.governor.failed(why);
     }
 }
@@ -56,6 +98,9 @@ impl Drop for Permit {
     fn drop(&mut self) {
         let governor = &self.slot.governor;
         governor.counters.used(&self.usage);
+        if let Some(measure) = &self.measure {
+            measure.record(self.usage, self.complete);
+        }
         governor.queue().pace.corrected(self.thought, self.usage.total());
         if !self.complete {
             count(&governor.counters.stopped);

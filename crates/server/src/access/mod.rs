@@ -5,7 +5,6 @@ mod rate_limit;
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::Arc;
 
 use axum::http::{HeaderMap, header};
 use ibid_app::{LOCAL_KEY_PREFIX, SCOPE_HEADER, local_proof};
@@ -121,7 +120,7 @@ impl Access {
                 .map_err(|error| Problem::invalid(format!("`{SCOPE_HEADER}` cannot be read: {error}")))?,
             None => Scope::of(Tenant::local()),
         };
-        Ok(Caller { name: Arc::from("terminal"), scope })
+        Ok(Caller::new("terminal", scope))
     }
 
     async fn known(
@@ -131,13 +130,13 @@ impl Access {
     ) -> Result<(Caller, Option<NonZeroU32>), Problem> {
         if let Some(scope) = &self.open {
             self.must_be_here(headers)?;
-            return Ok((Caller { name: Arc::from("local"), scope: scope.clone() }, None));
+            return Ok((Caller::new("local", scope.clone()), None));
         }
         let Some(key) = key else {
             return Err(Problem::unauthorized("send a key, as `x-api-key` or `Authorization: Bearer …`"));
         };
         if let Some(known) = self.keys.get(&hash(key)) {
-            let caller = Caller { name: known.name.as_str().into(), scope: known.scope.clone() };
+            let caller = Caller::new(known.name.as_str(), known.scope.clone());
             return Ok((caller, known.per_minute));
         }
         match &self.tokens {

@@ -1,7 +1,6 @@
 //! Tokens of an OpenID Connect issuer: signed by it, for us, not expired; and what they say about their holder.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::http::Request;
@@ -100,7 +99,7 @@ impl Tokens {
             decode::<Map<String, Value>>(token, &key, &rules).map_err(|error| refused(&error))?.claims;
         let subject = claims.get("sub").and_then(Value::as_str).unwrap_or_default();
         let scope = self.issuer.claims.scope(&claims).map_err(|why| refused(&why))?;
-        Ok(Caller { name: Arc::from(format!("{}/{subject}", scope.tenant())), scope })
+        Ok(Caller::new(format!("{}/{subject}", scope.tenant()), scope))
     }
 
     /// A key of the issuer, fetched anew if it is not known or was fetched long ago.

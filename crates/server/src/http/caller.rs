@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, Response, header};
 use axum::middleware::Next;
 use axum::response::IntoResponse as _;
 use ibid_core::Scope;
+use ibid_core::trace::TraceParent;
 
 use super::Problem;
 use crate::state::ServerState;
@@ -20,6 +21,15 @@ pub(crate) struct Caller {
     pub(crate) name: Arc<str>,
     /// On whose behalf.
     pub(crate) scope: Scope,
+    /// The place of the request in its trace.
+    pub(crate) trace: Option<TraceParent>,
+}
+
+impl Caller {
+    /// Who asks, by a name and on whose behalf.
+    pub(crate) fn new(name: impl Into<Arc<str>>, scope: Scope) -> Self {
+        Self { name: name.into(), scope, trace: None }
+    }
 }
 
 impl<S: Sync> FromRequestParts<S> for Caller {
@@ -38,8 +48,11 @@ pub(crate) async fn authenticate(
     next: Next,
 ) -> Response<Body> {
     match app.access().caller(key_of(request.headers()), request.headers()).await {
-        Ok(caller) => {
-            tracing::Span::current().record("caller", &*caller.name);
+        Ok(mut caller) => {
+            caller.trace = request.extensions().get().copied();
+            let span = tracing::Span::current();
+            span.record("caller", &*caller.name);
+            span.record("tenant", caller.scope.tenant().as_str());
             request.extensions_mut().insert(caller);
             next.run(request).await
         }

@@ -1,11 +1,15 @@
 //! Around everything: a trace id for the log and for whoever asks, problems in the shape that the asked path speaks,
 //! and headers that keep browsers careful.
 
+use std::time::Instant;
+
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, header};
 use axum::middleware::Next;
 use axum::response::IntoResponse as _;
+use ibid_core::metric;
+use ibid_core::trace::{self, TraceParent};
 use tracing::Instrument as _;
 
 use super::{Problem, read_whole};
@@ -24,11 +28,14 @@ const CAREFUL: [(HeaderName, &str); 4] = [
 ];
 
 /// Handles a request with a trace id, and finishes its answer.
-pub(crate) async fn finish(request: Request, next: Next) -> Response<Body> {
-    let trace = trace_of(request.headers());
+pub(crate) async fn finish(mut request: Request, next: Next) -> Response<Body> {
+    let began = Instant::now();
     let path = request.uri().path().to_owned();
     let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str).to_owned();
-    let span = tracing::info_span!("request", method = %request.method(), route, trace_id = trace, caller = tracing::field::Empty);
+    let method = request.method().to_string();
+    let (span, place) = trace::request_span(&method, &route, trace_of(request.headers()));
+    let trace = place.trace_id();
+    request.extensions_mut().insert(place);
     let mut response = match whole(request).await {
         Ok(request) => next.run(request).instrument(span.clone()).await,
         Err(problem) => problem.into_response(),
@@ -46,6 +53,11 @@ pub(crate) async fn finish(request: Request, next: Next) -> Response<Body> {
     for (name, value) in CAREFUL {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
+    let status = response.status();
+    if status.is_server_error() {
+        trace::failed(&span, &status);
+    }
+    metric::request_answered(&method, &route, status.as_u16(), began.elapsed());
     response
 }
 
@@ -60,15 +72,9 @@ async fn whole(request: Request) -> Result<Request, Problem> {
     read_whole(request, SMALL).await
 }
 
-/// The trace that the request belongs to, by the W3C's header, or a new one.
-fn trace_of(headers: &HeaderMap) -> String {
-    let parent = headers.get("traceparent").and_then(|value| value.to_str().ok());
-    let given = parent.and_then(|text| text.split('-').nth(1)).filter(|id| {
-        id.len() == 32
-            && id.chars().all(|digit| digit.is_ascii_hexdigit())
-            && id.chars().any(|digit| digit != '0')
-    });
-    given.map_or_else(|| uuid::Uuid::now_v7().simple().to_string(), str::to_ascii_lowercase)
+/// The trace that the request belongs to, by the W3C's header.
+fn trace_of(headers: &HeaderMap) -> Option<TraceParent> {
+    TraceParent::from_header(headers.get("traceparent")?.to_str().ok()?)
 }
 
 /// A handler that panicked is our own failure; what it said is in the log.

@@ -77,7 +77,7 @@ impl Asked {
             app.engine().add_messages(&caller.scope, id, crate::messages::joining(self.history)).await?;
         }
         let mut turn = Turn::new(id, self.assistant, self.message);
-        (turn.options, turn.metadata) = (self.options, self.metadata);
+        (turn.options, turn.metadata, turn.trace) = (self.options, self.metadata, caller.trace);
         let run = app.engine().submit(&caller.scope, turn).await?.run;
         Ok(Answer::new(app, caller, id, run))
     }

@@ -228,6 +228,7 @@ pub(super) async fn begin(
         stream_modes: asked.modes(),
         when_busy: asked.when_busy()?,
         metadata: asked.metadata.clone().unwrap_or_default(),
+        trace: caller.trace,
         idempotency_key: headers.get("idempotency-key").and_then(|key| key.to_str().ok()).map(str::to_owned),
         ..Turn::new(id, &asked.assistant_id, message)
     };

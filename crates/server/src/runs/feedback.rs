@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use ibid_core::metric;
 use ibid_engine::{Feedback, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,6 +43,12 @@ pub(super) async fn give(
     let comment: String = asked.comment.chars().take(LONGEST).collect();
     let given = Feedback { score: asked.score, comment, created: SystemTime::now() };
     app.engine().add_feedback(&caller.scope, run, given.clone()).await?;
+    let verdict = match given.score {
+        1.. => "good",
+        0 => "neither",
+        _ => "bad",
+    };
+    metric::feedback(&found.assistant, verdict);
     if given.score < 0 {
         forget(&app, &caller, &found).await?;
     }

@@ -119,6 +119,7 @@ impl LangGraphStream {
             self.behind = None;
         }
         match event.event {
+            TurnEvent::Started { trace_id } => self.custom(step, "started", json!({ "trace_id": trace_id })),
             TurnEvent::StepStarted { node } => self.started(step, attempt, node.into()),
             TurnEvent::Token { text } => self.token(step, &text),
             TurnEvent::Status { text } => self.custom(step, "status", json!({ "text": text })),

@@ -19,7 +19,7 @@ impl Server {
         let folder = tempfile::tempdir().unwrap();
         let settings = Settings { data: folder.path().to_owned(), ..Settings::default() };
         let app = App::builder(settings).without_documents().open().await.unwrap();
-        let router = router(app, Access::open(Scope::of(Tenant::local()))).unwrap();
+        let router = router(app, Access::open(Scope::of(Tenant::local())), None).unwrap();
         Self { router, _folder: folder }
     }
 
@@ -54,6 +54,8 @@ fn plain(text: &str) -> String {
         });
         format!("<id-{}>", position + 1)
     });
+    let trace = Regex::new(r#""trace_id":"[0-9a-f]{32}""#).unwrap();
+    let text = trace.replace_all(&text, r#""trace_id":"<trace>""#);
     let time = Regex::new(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z").unwrap();
     let text = time.replace_all(&text, "<time>");
     let number = Regex::new(r#""(milliseconds|created|created_at|completed_at)":\d+"#).unwrap();

@@ -1,0 +1,60 @@
+//! What came of turns, for whoever looks after many of them.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use ibid_core::answer::{AnswerOutcome, WarningKind};
+use ibid_core::{RunId, RunStatus, ThreadId};
+
+/// What was measured of a turn.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TurnMeasures {
+    /// What became of the question, if the turn answered.
+    pub outcome: Option<AnswerOutcome>,
+    /// How long it took, in milliseconds; none if it waited for a person or was left by a process.
+    pub took_ms: Option<u64>,
+    /// How long it took to the first word of its answer.
+    pub first_word_ms: Option<u64>,
+    /// What the guard found.
+    pub warnings: Vec<WarningKind>,
+    /// In how many rounds it was researched.
+    pub rounds: u32,
+    /// Tokens read and written, by the name of the model.
+    pub usage: BTreeMap<String, (u64, u64)>,
+}
+
+/// What came of a turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TurnFacts {
+    /// Which turn.
+    pub run: RunId,
+    /// Its conversation.
+    pub thread: ThreadId,
+    /// The beginning of that.
+    pub title: String,
+    /// Which assistant answered.
+    pub assistant: String,
+    /// When it ended.
+    pub ended: SystemTime,
+    /// How.
+    pub status: RunStatus,
+    /// What was measured of it.
+    pub measures: TurnMeasures,
+    /// How many people found the answer good.
+    pub good: u32,
+    /// How many found it bad.
+    pub bad: u32,
+}
+
+/// Which turns are meant.
+#[derive(Debug, Clone)]
+pub struct FactsRange {
+    /// Those that ended then or later.
+    pub from: SystemTime,
+    /// And before this.
+    pub to: SystemTime,
+    /// Only those of this assistant.
+    pub assistant: Option<String>,
+    /// How many, the newest ones.
+    pub at_most: usize,
+}

@@ -1,0 +1,94 @@
+//! What is counted and kept of runs: for metrics, for traces, and for whoever looks after many turns.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ibid_core::event::{ModelUsage, TurnEvent};
+use ibid_core::{AnswerMetadata, metric, trace};
+use ibid_graph::{EventKind, EventSink, StepEvent};
+use tracing::Span;
+
+use super::live::LiveRun;
+use super::work::Started;
+use crate::facts::TurnMeasures;
+use crate::store::Sink;
+use crate::types::RunStatus;
+
+/// Where the events of a run go, with an eye on the first word of its answer and on what its models use.
+pub(super) struct TurnSink {
+    sink: Sink,
+    live: LiveRun,
+    graph: String,
+    spoken: AtomicBool,
+}
+
+impl TurnSink {
+    pub(super) fn new(turn: &Started, live: &LiveRun) -> Self {
+        let spoken = AtomicBool::new(turn.is_job());
+        Self { sink: Sink(Arc::clone(&live.log)), live: live.clone(), graph: turn.graph.clone(), spoken }
+    }
+}
+
+impl EventSink for TurnSink {
+    fn emit(&self, event: StepEvent) {
+        match &event.kind {
+            EventKind::Token { .. } if !self.spoken.swap(true, Ordering::Relaxed) => {
+                if let Some(elapsed) = self.live.elapsed() {
+                    metric::first_word(&self.graph, elapsed);
+                    self.live.measures().first_word_ms = Some(milliseconds(elapsed));
+                }
+            }
+            EventKind::Custom { name, value } if TurnEvent::is_usage(name) => {
+                if let TurnEvent::ModelUsage(used) = TurnEvent::from_custom(name, value.clone()) {
+                    add(&mut self.live.measures(), used);
+                }
+            }
+            _ => {}
+        }
+        self.sink.emit(event);
+    }
+}
+
+fn add(measures: &mut TurnMeasures, ModelUsage { model, usage }: ModelUsage) {
+    let (read, written) = measures.usage.entry(model).or_default();
+    *read += usage.input_tokens;
+    *written += usage.output_tokens;
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What was measured of a turn that ends with an answer, or without one.
+pub(super) fn measured(live: &LiveRun, answer: Option<&AnswerMetadata>) -> TurnMeasures {
+    let mut measures = live.measures().clone();
+    measures.took_ms = live.elapsed().map(milliseconds);
+    if let Some(answer) = answer {
+        measures.outcome = Some(answer.outcome());
+        measures.warnings = answer.warnings.iter().map(|warning| warning.kind).collect();
+        measures.rounds = u32::try_from(answer.research.len()).unwrap_or(u32::MAX);
+    }
+    measures
+}
+
+/// A run ended, in the span of its own.
+pub(super) fn run_ended(
+    turn: &Started,
+    live: &LiveRun,
+    status: RunStatus,
+    error: Option<&str>,
+    answer: Option<&AnswerMetadata>,
+) {
+    if let Some(error) = error {
+        trace::failed(&Span::current(), &error);
+    }
+    if let Some(answer) = answer {
+        metric::answered(&turn.graph, answer);
+    }
+    if turn.is_job() {
+        metric::job_ended(&turn.graph, status.as_str());
+    } else {
+        metric::turn_ended(&turn.graph, &live.tenant, status.as_str(), live.elapsed());
+    }
+}

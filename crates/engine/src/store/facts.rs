@@ -1,0 +1,83 @@
+//! What came of each turn.
+
+use ibid_core::{RunId, Scope, Tenant, ThreadId};
+use rusqlite::{Connection, params};
+
+use super::error::StoreError;
+use super::rows::{encode, millis, now_ms, time};
+use crate::facts::{FactsRange, TurnFacts, TurnMeasures};
+use crate::types::RunStatus;
+
+/// Keeps what came of a turn.
+pub(crate) fn add_facts(
+    connection: &Connection,
+    run: i64,
+    tenant: &Tenant,
+    assistant: &str,
+    status: RunStatus,
+    measures: &TurnMeasures,
+) -> Result<(), StoreError> {
+    let sql = "INSERT OR REPLACE INTO turn_facts
+               (run, tenant, assistant, ended_ms, status, outcome, took_ms, first_word_ms, warnings, rounds, usage)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+    let values = params![
+        run,
+        tenant.as_str(),
+        assistant,
+        now_ms(),
+        status.as_str(),
+        measures.outcome.map(|outcome| outcome.as_str()),
+        measures.took_ms,
+        measures.first_word_ms,
+        encode(&measures.warnings)?,
+        measures.rounds,
+        encode(&measures.usage)?
+    ];
+    connection.prepare_cached(sql)?.execute(values)?;
+    Ok(())
+}
+
+/// What came of the turns of a tenant, the newest first.
+pub(crate) fn read_facts(
+    connection: &Connection,
+    scope: &Scope,
+    range: &FactsRange,
+) -> Result<Vec<TurnFacts>, StoreError> {
+    let sql = "SELECT runs.id, threads.id, title, assistant, turn_facts.ended_ms, turn_facts.status, outcome, took_ms,
+                   first_word_ms, warnings, rounds, usage,
+                   (SELECT count(*) FROM feedback WHERE feedback.run = turn_facts.run AND score > 0),
+                   (SELECT count(*) FROM feedback WHERE feedback.run = turn_facts.run AND score < 0)
+               FROM turn_facts JOIN runs ON runs.key = turn_facts.run JOIN threads ON threads.key = runs.thread
+               WHERE turn_facts.tenant = ?1 AND turn_facts.ended_ms >= ?2 AND turn_facts.ended_ms < ?3
+                   AND (?4 IS NULL OR assistant = ?4)
+               ORDER BY turn_facts.ended_ms DESC LIMIT ?5";
+    let mut statement = connection.prepare_cached(sql)?;
+    let FactsRange { from, to, assistant, at_most } = range;
+    let values = params![scope.tenant().as_str(), millis(*from), millis(*to), assistant, at_most];
+    let mut rows = statement.query(values)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let status: String = row.get(5)?;
+        let outcome: Option<String> = row.get(6)?;
+        let (warnings, usage): (String, String) = (row.get(9)?, row.get(11)?);
+        found.push(TurnFacts {
+            run: RunId::from_bytes(row.get(0)?),
+            thread: ThreadId::from_bytes(row.get(1)?),
+            title: row.get(2)?,
+            assistant: row.get(3)?,
+            ended: time(row.get(4)?),
+            status: RunStatus::parse(&status).unwrap_or(RunStatus::Failed),
+            measures: TurnMeasures {
+                outcome: outcome.and_then(|text| serde_json::from_value(text.into()).ok()),
+                took_ms: row.get(7)?,
+                first_word_ms: row.get(8)?,
+                warnings: serde_json::from_str(&warnings).map_err(StoreError::damaged)?,
+                rounds: row.get(10)?,
+                usage: serde_json::from_str(&usage).map_err(StoreError::damaged)?,
+            },
+            good: row.get(12)?,
+            bad: row.get(13)?,
+        });
+    }
+    Ok(found)
+}
