@@ -10,6 +10,7 @@ import { forgetDrafts } from "./chat/draft";
 import { Threads } from "./chat/threads";
 import { DocumentView } from "./documents/document";
 import { Documents } from "./documents/documents";
+import { InsightsView } from "./insights/insights";
 import { address, useRoute } from "./route";
 import { StatusView } from "./status/status";
 import { Boundary } from "./ui/boundary";
@@ -48,6 +49,7 @@ export function App() {
         <nav aria-label={words.navigation}>
           <NavLink to="chat" icon="chat" label={words.chat.title} current={view} />
           <NavLink to="documents" icon="documents" label={words.documents.title} current={view} />
+          <NavLink to="insights" icon="insights" label={words.insights.title} current={view} />
           <NavLink to="status" icon="status" label={words.status.title} current={view} />
         </nav>
         <Threads current={view === "chat" ? id : undefined} />
@@ -58,8 +60,11 @@ export function App() {
           {view === "chat" && <Chat thread={id} query={route.query} />}
           {view === "documents" && !id && <Documents query={route.query} />}
           {view === "documents" && id && <DocumentView key={id} id={id} query={route.query} />}
+          {view === "insights" && <InsightsView />}
           {view === "status" && <StatusView />}
-          {!["chat", "documents", "status"].includes(view) && <p className="not-found">{words.notFound}</p>}
+          {!["chat", "documents", "insights", "status"].includes(view) && (
+            <p className="not-found">{words.notFound}</p>
+          )}
         </Boundary>
       </main>
       <KeyDialog />

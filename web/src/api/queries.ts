@@ -3,6 +3,12 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { api, body, refused } from "./client";
 
+/** Some time, in seconds since 1970, and perhaps one assistant. */
+export type Period = { readonly from: number; readonly to: number; readonly assistant?: string | undefined };
+
+export const TURN_FILTERS = ["all", "failed", "unanswered", "warned", "good", "bad"] as const;
+export type TurnFilter = (typeof TURN_FILTERS)[number];
+
 /** Keys about one document have its ID in second position. */
 export const names = {
   assistants: ["assistants"] as const,
@@ -17,6 +23,8 @@ export const names = {
   document: (document: string) => ["document", document] as const,
   page: (document: string, page: number) => ["page", document, page] as const,
   status: ["status"] as const,
+  insights: (of: Period) => ["insights", of] as const,
+  insightTurns: (of: Period & { filter: TurnFilter }) => ["insight-turns", of] as const,
 };
 
 export function useAssistants() {
@@ -159,6 +167,31 @@ export function useStatus({ poll = false } = {}) {
     queryKey: names.status,
     queryFn: async () => body(await api.GET("/status")),
     refetchInterval: poll ? 30_000 : false,
+    staleTime: 30_000,
+  });
+}
+
+function inPeriod({ from, to, assistant }: Period) {
+  return { from: String(from), to: String(to), ...(assistant ? { assistant } : {}) };
+}
+
+/** What came of the turns in some time. */
+export function useInsights(of: Period) {
+  return useQuery({
+    queryKey: names.insights(of),
+    queryFn: async () => body(await api.GET("/insights", { params: { query: inPeriod(of) } })),
+    placeholderData: keepPreviousData,
+    staleTime: 30_000,
+  });
+}
+
+/** The turns behind a figure. */
+export function useInsightTurns(of: Period & { readonly filter: TurnFilter }) {
+  return useQuery({
+    queryKey: names.insightTurns(of),
+    queryFn: async () =>
+      body(await api.GET("/insights/turns", { params: { query: { ...inPeriod(of), filter: of.filter } } })),
+    placeholderData: keepPreviousData,
     staleTime: 30_000,
   });
 }

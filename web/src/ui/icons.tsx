@@ -21,6 +21,7 @@ const PATHS = {
   menu: <path d="M4 7h16M4 12h16M4 17h16" />,
   chat: <path d="M4 5h16v11H9l-5 4z" />,
   documents: <path d="M7 3h7l4 4v14H7zM14 3v4h4M10 12h5M10 16h5" />,
+  insights: <path d="M5 20V11M10 20V5M15 20v-7M20 20V8" />,
   status: <path d="M4 12h4l2.5-6 3.5 12 2.5-6H20" />,
   delete: <path d="M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13" />,
   upload: <path d="M12 16V5m-5 5 5-5 5 5M5 19h14" />,
