@@ -93,7 +93,7 @@ test("a question is edited and asked again, and the versions stay", async ({ pag
 });
 
 test("in a fork, earlier messages keep their citations, and all versions are deleted together", async ({ page }) => {
-  await ask(page, "Where are zinc lamps?");
+  await ask(page, "Where are zinc lamps, 8539.52.00?");
   await answered(page);
   await say(page, "And modules?");
   await expect(page.locator(".answer")).toHaveCount(2);
@@ -103,7 +103,7 @@ test("in a fork, earlier messages keep their citations, and all versions are del
   await page.getByRole("textbox", { name: "Edit" }).fill("And parts?");
   await page.locator(".question-edit").getByRole("button", { name: "Ask" }).click();
   await expect(page).not.toHaveURL(first);
-  await expect(page.locator(".question-text")).toHaveText(["Where are zinc lamps?", "And parts?"]);
+  await expect(page.locator(".question-text")).toHaveText(["Where are zinc lamps, 8539.52.00?", "And parts?"]);
   await answered(page);
   await page
     .getByRole("button", { name: /^Source 1: .*exact quote/ })
@@ -111,7 +111,7 @@ test("in a fork, earlier messages keep their citations, and all versions are del
     .click();
   await expect(page.locator(".box").first()).toBeVisible();
   await page.getByRole("searchbox", { name: "Search conversations" }).fill("zinc");
-  await page.getByRole("button", { name: "Delete “Where are zinc lamps?”" }).click();
+  await page.getByRole("button", { name: "Delete “Where are zinc lamps, 8539.52.00?”" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await expect(page.locator(".threads li")).toHaveCount(0);
 });
