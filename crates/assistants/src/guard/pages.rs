@@ -281,10 +281,16 @@ fn with_row(text: &str, span: &std::ops::Range<usize>) -> std::ops::Range<usize>
     if records::is_row(&text[begins..ends]) { begins..ends } else { span.clone() }
 }
 
-/// The boxes of what stands at some bytes of a text; those beside each other, as the cells of a row, as one.
+/// The boxes of what stands at some bytes of a text; those beside each other, as the cells of a row, as one. Words
+/// without a box, as a heading or the columns of a table that began on the page before, have that of what follows.
 pub(super) fn boxes_of(places: &[BoundingBox], span: &std::ops::Range<usize>) -> Vec<[f32; 4]> {
+    let mut hit: Vec<[f32; 4]> = boxes(places, span).collect();
+    if hit.is_empty() {
+        let follows = places.iter().find(|place| place.at as usize >= span.end);
+        hit.extend(follows.map(|place| place.sides));
+    }
     let mut merged: Vec<[f32; 4]> = Vec::new();
-    for next in boxes(places, span) {
+    for next in hit {
         match merged.last_mut() {
             Some(last) if last[1].max(next[1]) + SAME_LINE < last[3].min(next[3]) => {
                 *last =
@@ -307,6 +313,16 @@ fn boxes(places: &[BoundingBox], span: &std::ops::Range<usize>) -> impl Iterator
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_heading_is_marked_by_what_follows_it() {
+        let place = |at, top| BoundingBox { at, sides: [0.0, top, 1.0, top + 0.1] };
+        let places = [place(20, 0.2), place(40, 0.4)];
+        assert_eq!(boxes_of(&places, &(0..0)), [places[0].sides]);
+        assert_eq!(boxes_of(&places, &(5..12)), [places[0].sides]);
+        assert_eq!(boxes_of(&places, &(45..50)), [places[1].sides]);
+        assert_eq!(boxes_of(&[], &(0..5)), Vec::<[f32; 4]>::new());
+    }
 
     #[test]
     fn the_names_of_columns_are_no_part_of_a_row() {
