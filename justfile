@@ -167,3 +167,7 @@ bench-page many="10000": fetch-test-models page
 # The settings page, made from the code
 docs-configuration:
     cargo run --quiet --package ibid -- config reference > docs/configuration.md
+
+# Measure packed traces of many turns: how large one is, and how long it takes to open one
+bench-traces turns="100000":
+    cargo run --quiet --package ibid-bench -- traces {{turns}} docs/measurements

@@ -12,6 +12,7 @@ mod knowledge;
 mod models;
 mod server;
 mod texts;
+mod traces;
 mod turns;
 
 use std::path::Path;
@@ -41,6 +42,7 @@ fn main() -> anyhow::Result<()> {
         ["catalogue", most] => assistants::catalogue(most.parse()?),
         ["cells", data] => assistants::cells(Path::new(data)),
         ["tables", data] => assistants::tables(Path::new(data)),
+        ["traces", turns, texts] => traces::measure(turns.parse()?, Path::new(texts)),
         ["quotes", data] => assistants::quotes(Path::new(data)),
         ["knowledge", data, most, python] => {
             knowledge::scale(Path::new(data), most.parse()?, Path::new(python))
