@@ -107,7 +107,7 @@ async fn prometheus_scrapes_and_every_query_of_the_dashboards_has_data() {
     let (files, port) = (tempfile::tempdir().unwrap(), free_port());
     let target = serving.url.trim_start_matches("http://");
     let config = std::fs::read_to_string(deploy("prometheus.yml")).unwrap();
-    let config = config.replace("ibid:8123", target).replace(": 15s", ": 1s");
+    let config = config.replace("127.0.0.1:8123", target).replace(": 15s", ": 1s");
     std::fs::write(files.path().join("prometheus.yml"), config).unwrap();
     std::fs::copy(deploy("rules.yml"), files.path().join("rules.yml")).unwrap();
     let mut child = Command::new("prometheus")
