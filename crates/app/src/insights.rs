@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use ibid_core::answer::{AnswerOutcome, WarningKind};
+use ibid_core::model::TokenPrices;
 use ibid_core::{RunStatus, Scope};
 use ibid_engine::{FactsRange, TurnFacts};
 use schemars::JsonSchema;
@@ -23,7 +24,7 @@ const SHORTEST: Duration = Duration::from_secs(300);
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Insights {
     /// How long each piece of the time is, in seconds.
-    pub piece_seconds: u64,
+    pub bucket_seconds: u64,
     /// Of everything together.
     pub total: TurnTotals,
     /// Of each piece of the time, by its beginning in seconds since 1970; pieces without turns are left out.
@@ -35,7 +36,7 @@ pub struct Insights {
     /// How often the guard found each kind of fault.
     pub warnings: BTreeMap<String, u64>,
     /// Whether there were more turns than were looked at.
-    pub is_cut: bool,
+    pub truncated: bool,
 }
 
 /// What some turns come to.
@@ -92,8 +93,8 @@ pub struct ModelTotals {
     pub cost: Option<f64>,
 }
 
-/// What a million tokens cost that a model reads, and that it writes, by its name.
-type Prices = BTreeMap<String, (f64, f64)>;
+/// What tokens cost, by the name of the model.
+type Prices = BTreeMap<String, TokenPrices>;
 
 /// Which turns somebody wants to see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,16 +151,15 @@ impl App {
     ) -> Result<Insights, Error> {
         let range = FactsRange { from, to, assistant, at_most: MOST_TURNS };
         let turns = self.engine()?.turn_facts(scope, range).await?;
-        let prices = self
-            .info()
-            .models
-            .iter()
-            .filter_map(|model| Some((model.name.clone(), model.input_price.zip(model.output_price)?)));
+        let models = self.info().models.iter();
+        let prices = models.filter_map(|model| {
+            Some((model.name.clone(), TokenPrices::known(model.input_price, model.output_price)?))
+        });
         let piece = (to.duration_since(from).unwrap_or_default().as_secs() / PIECES).max(SHORTEST.as_secs());
         Ok(insights(&turns, piece, &prices.collect()))
     }
 
-    /// The turns behind a figure, the newest first, at most so many.
+    /// The turns behind a figure whose conversations are still there, the newest first, at most so many.
     ///
     /// # Errors
     /// Fails when the engine does.
@@ -170,28 +170,28 @@ impl App {
         filter: TurnFilter,
     ) -> Result<Vec<TurnFacts>, Error> {
         let most = range.at_most;
-        let all = FactsRange { at_most: if filter == TurnFilter::All { most } else { MOST_TURNS }, ..range };
+        let all = FactsRange { at_most: MOST_TURNS, ..range };
         let mut turns = self.engine()?.turn_facts(scope, all).await?;
-        turns.retain(|turn| filter.wants(turn));
+        turns.retain(|turn| turn.thread.is_some() && filter.wants(turn));
         turns.truncate(most);
         Ok(turns)
     }
 }
 
-fn insights(turns: &[TurnFacts], piece_seconds: u64, prices: &Prices) -> Insights {
+fn insights(turns: &[TurnFacts], bucket_seconds: u64, prices: &Prices) -> Insights {
     let mut insights = Insights {
-        piece_seconds,
+        bucket_seconds,
         total: TurnTotals::default(),
         over_time: BTreeMap::new(),
         by_assistant: BTreeMap::new(),
         by_model: BTreeMap::new(),
         warnings: BTreeMap::new(),
-        is_cut: turns.len() >= MOST_TURNS,
+        truncated: turns.len() >= MOST_TURNS,
     };
     for turn in turns {
         let ended = turn.ended.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
         insights.total.add(turn, prices);
-        insights.over_time.entry(ended - ended % piece_seconds).or_default().add(turn, prices);
+        insights.over_time.entry(ended - ended % bucket_seconds).or_default().add(turn, prices);
         insights.by_assistant.entry(turn.assistant.clone()).or_default().add(turn, prices);
         for (model, (read, written)) in &turn.measures.usage {
             let totals = insights.by_model.entry(model.clone()).or_default();
@@ -199,7 +199,7 @@ fn insights(turns: &[TurnFacts], piece_seconds: u64, prices: &Prices) -> Insight
             totals.input_tokens += read;
             totals.output_tokens += written;
             totals.cost =
-                prices.get(model).map(|price| cost(*price, totals.input_tokens, totals.output_tokens));
+                prices.get(model).map(|prices| prices.cost(totals.input_tokens, totals.output_tokens));
         }
         for kind in &turn.measures.warnings {
             *insights.warnings.entry(WarningKind::as_str(*kind).to_owned()).or_default() += 1;
@@ -208,10 +208,6 @@ fn insights(turns: &[TurnFacts], piece_seconds: u64, prices: &Prices) -> Insight
     insights.total.finish();
     insights.over_time.values_mut().chain(insights.by_assistant.values_mut()).for_each(TurnTotals::finish);
     insights
-}
-
-fn cost((input, output): (f64, f64), read: u64, written: u64) -> f64 {
-    (read as f64 * input + written as f64 * output) / 1e6
 }
 
 impl TurnTotals {
@@ -233,7 +229,7 @@ impl TurnTotals {
         for (model, (read, written)) in &measures.usage {
             self.input_tokens += read;
             self.output_tokens += written;
-            self.cost += prices.get(model).map_or(0.0, |price| cost(*price, *read, *written));
+            self.cost += prices.get(model).map_or(0.0, |prices| prices.cost(*read, *written));
         }
         self.times.extend(measures.took_ms);
         self.first_words.extend(measures.first_word_ms);
@@ -262,8 +258,8 @@ mod tests {
 
     fn turn(second: u64, assistant: &str, outcome: AnswerOutcome, took_ms: u64) -> TurnFacts {
         TurnFacts {
-            run: RunId::new(),
-            thread: ThreadId::new(),
+            run: Some(RunId::new()),
+            thread: Some(ThreadId::new()),
             title: "a question".to_owned(),
             assistant: assistant.to_owned(),
             ended: SystemTime::UNIX_EPOCH + Duration::from_secs(second),
@@ -288,7 +284,7 @@ mod tests {
             turn(299, "a", AnswerOutcome::Unanswered, 200),
             turn(300, "b", AnswerOutcome::Withheld, 900),
         ];
-        let prices = [("strong".to_owned(), (1.0, 10.0))].into();
+        let prices = [("strong".to_owned(), TokenPrices { input: 1.0, output: 10.0 })].into();
         let found = insights(&turns, 300, &prices);
         assert_eq!((found.total.turns, found.total.cited, found.total.unanswered), (3, 1, 1));
         assert_eq!((found.total.warned, found.total.good, found.total.bad), (1, 1, 0));

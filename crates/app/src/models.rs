@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ibid_core::model::{Caller, Day, Embedder, Grounding, Reranker, Spending, SpendingError};
+use ibid_core::model::{Caller, Day, Embedder, Grounding, Reranker, Spending, SpendingError, TokenPrices};
 use ibid_core::{Secret, Tenant};
 use ibid_models::pull;
 use ibid_models::{
@@ -378,7 +378,7 @@ fn chat_settings(name: &str, model: &ModelSettings) -> Result<ChatSettings, Erro
     settings.max_output_tokens = model.max_output;
     settings.tools = model.tools;
     settings.schema = model.schema;
-    settings.prices = model.input_price.zip(model.output_price);
+    settings.prices = TokenPrices::known(model.input_price, model.output_price);
     settings.extra = model.extra.clone().into_iter().collect();
     if let Some(tokenizer) = &model.tokenizer {
         settings.tokenizer = Tokenizer::named(tokenizer).doing(|| format!("in `models.{name}.tokenizer`"))?;

@@ -11,7 +11,7 @@ use crate::{AnswerMetadata, Tenant};
 /// The label of tenants. Only so many are told apart; the others share a value.
 pub const TENANT: &str = "tenant";
 
-/// Where the buckets of histograms end, by how their names end.
+/// Where the buckets of histograms end, by their names or by how those end, which begins with an underscore.
 pub const BUCKETS: [(&str, &[f64]); 4] = [
     (
         "ibid_commit_seconds",
@@ -92,8 +92,8 @@ const HISTOGRAMS: &[(&str, &str)] = &[
 ];
 
 /// A request was answered.
-pub fn request_answered(method: &str, route: &str, status: u16, took: Duration) {
-    let (method, route) = (method.to_owned(), route.to_owned());
+pub fn request_answered(method: &'static str, route: &str, status: u16, took: Duration) {
+    let route = route.to_owned();
     counter!("ibid_http_requests_total", "method" => method, "route" => route.clone(), "status" => status.to_string())
         .increment(1);
     histogram!("ibid_http_request_seconds", "route" => route).record(took.as_secs_f64());
@@ -232,7 +232,7 @@ pub fn model_called(call: &ModelCall<'_>) {
     }
     let seconds = call.writing.as_secs_f64();
     if seconds > 0.0 && usage.output_tokens > 1 {
-        let pace = usage.output_tokens as f64 / seconds;
+        let pace = (usage.output_tokens - 1) as f64 / seconds;
         histogram!("ibid_model_tokens_per_second", "model" => model).record(pace);
     }
 }

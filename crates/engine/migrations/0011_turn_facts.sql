@@ -1,4 +1,5 @@
--- What came of each turn, for whoever looks after many of them: kept with the turn, and much smaller than its journal.
+-- What came of each turn, for whoever looks after many of them. It has no words of anybody, and stays when a conversation is
+-- deleted, so that what was used and paid does not change.
 CREATE TABLE turn_facts (
     run           INTEGER PRIMARY KEY,
     tenant        TEXT    NOT NULL,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use ibid_core::answer::{AnswerOutcome, WarningKind};
+use ibid_core::event::ModelUsage;
 use ibid_core::{RunId, RunStatus, ThreadId};
 
 /// What was measured of a turn.
@@ -23,13 +24,22 @@ pub struct TurnMeasures {
     pub usage: BTreeMap<String, (u64, u64)>,
 }
 
+impl TurnMeasures {
+    /// A model of the turn used something.
+    pub(crate) fn add_usage(&mut self, ModelUsage { model, usage }: ModelUsage) {
+        let (read, written) = self.usage.entry(model).or_default();
+        *read += usage.input_tokens;
+        *written += usage.output_tokens;
+    }
+}
+
 /// What came of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnFacts {
-    /// Which turn.
-    pub run: RunId,
-    /// Its conversation.
-    pub thread: ThreadId,
+    /// Which turn; none if it was deleted.
+    pub run: Option<RunId>,
+    /// Its conversation, if that was not deleted.
+    pub thread: Option<ThreadId>,
     /// The beginning of that.
     pub title: String,
     /// Which assistant answered.

@@ -92,7 +92,7 @@ async fn turns_behind(
     let assistant = query.one("assistant").map(str::to_owned);
     let range = FactsRange { from, to, assistant, at_most: limit.min(LISTED.1) };
     let turns = app.app().turns_behind(&caller.scope, range, filter).await?;
-    Ok(axum::Json(turns.into_iter().map(to_wire).collect()))
+    Ok(axum::Json(turns.into_iter().filter_map(to_wire).collect()))
 }
 
 fn times(query: &Query) -> Result<(SystemTime, SystemTime), Problem> {
@@ -111,10 +111,10 @@ fn times(query: &Query) -> Result<(SystemTime, SystemTime), Problem> {
     Ok((from, to))
 }
 
-fn to_wire(turn: TurnFacts) -> TurnView {
-    TurnView {
-        run_id: turn.run.to_string(),
-        thread_id: turn.thread.to_string(),
+fn to_wire(turn: TurnFacts) -> Option<TurnView> {
+    Some(TurnView {
+        run_id: turn.run?.to_string(),
+        thread_id: turn.thread?.to_string(),
         title: turn.title,
         assistant: turn.assistant,
         ended_at: stamp(turn.ended),
@@ -124,5 +124,5 @@ fn to_wire(turn: TurnFacts) -> TurnView {
         warnings: turn.measures.warnings.iter().map(|kind| kind.as_str()).collect(),
         good: turn.good,
         bad: turn.bad,
-    }
+    })
 }

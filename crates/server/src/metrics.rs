@@ -17,8 +17,14 @@ pub(crate) fn routes(api: Api) -> Api {
     api.get("/metrics", metrics, on.file())
 }
 
-/// Everything that was counted. Whoever may ask the server anything may read it: it has no texts, and the names of tenants.
-async fn metrics(State(app): State<ServerState>, _caller: Caller) -> Result<Response, Problem> {
+/// Everything that was counted, of all tenants.
+async fn metrics(State(app): State<ServerState>, caller: Caller) -> Result<Response, Problem> {
+    let settings = &app.app().settings().metrics;
+    if !app.access().is_open() && !settings.keys.iter().any(|name| **name == *caller.name) {
+        let help =
+            "metrics tell of all tenants: add the name of this key to `metrics.keys` to let it read them";
+        return Err(Problem::forbidden(help));
+    }
     let Some(registry) = app.metrics() else {
         return Err(Problem::not_found("nothing is counted here: `metrics.enabled` is off"));
     };

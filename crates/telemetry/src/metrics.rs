@@ -32,8 +32,10 @@ impl MetricsRegistry {
     /// Fails when somebody counts already.
     pub fn install() -> Result<Self, Error> {
         let mut builder = PrometheusBuilder::new();
-        for (suffix, buckets) in metric::BUCKETS {
-            let matcher = Matcher::Suffix(suffix.to_owned());
+        for (name, buckets) in metric::BUCKETS {
+            let is_end = name.starts_with('_');
+            let matcher =
+                if is_end { Matcher::Suffix(name.to_owned()) } else { Matcher::Full(name.to_owned()) };
             builder = builder.set_buckets_for_metric(matcher, buckets).map_err(|_| Error::Installed)?;
         }
         let recorder = builder.build_recorder();

@@ -190,7 +190,9 @@ export function useInsightTurns(of: Period & { readonly filter: TurnFilter }) {
   return useQuery({
     queryKey: names.insightTurns(of),
     queryFn: async () =>
-      body(await api.GET("/insights/turns", { params: { query: { ...inPeriod(of), filter: of.filter } } })),
+      body(
+        await api.GET("/insights/turns", { params: { query: { ...inPeriod(of), filter: of.filter, limit: "200" } } }),
+      ),
     placeholderData: keepPreviousData,
     staleTime: 30_000,
   });

@@ -3675,7 +3675,7 @@ export interface components {
              * Format: uint64
              * @description How long each piece of the time is, in seconds.
              */
-            piece_seconds: number;
+            bucket_seconds: number;
             /** @description Of everything together. */
             total: components["schemas"]["TurnTotals"];
             /** @description Of each piece of the time, by its beginning in seconds since 1970; pieces without turns are left out. */
@@ -3695,7 +3695,7 @@ export interface components {
                 [key: string]: number;
             };
             /** @description Whether there were more turns than were looked at. */
-            is_cut: boolean;
+            truncated: boolean;
         };
         /** @description What some turns come to. */
         TurnTotals: {

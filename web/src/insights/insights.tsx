@@ -31,7 +31,7 @@ export function InsightsView() {
     setNow(Math.ceil(Date.now() / 1000));
   };
   const names = Object.keys(insights.data?.by_assistant ?? {});
-  const length = insights.data?.piece_seconds ?? 0;
+  const length = insights.data?.bucket_seconds ?? 0;
   return (
     <div className="view">
       <div className="view-inside">
@@ -66,12 +66,12 @@ export function InsightsView() {
         {insights.data && (
           <>
             <Totals totals={insights.data.total} />
-            {insights.data.is_cut && <p className="small soft">{words.insights.cut}</p>}
+            {insights.data.truncated && <p className="small soft">{words.insights.cut}</p>}
             <Charts insights={insights.data} from={from} to={now} picked={picked} onPick={setPicked} />
             <Tables insights={insights.data} />
             <Turns
-              from={picked ?? from}
-              to={picked === undefined ? now : picked + length}
+              from={Math.max(picked ?? from, from)}
+              to={picked === undefined ? now : Math.min(picked + length, now)}
               assistant={assistant}
               filter={filter}
               onFilter={setFilter}
@@ -121,7 +121,7 @@ type ChartsProps = {
 function Charts({ insights, from, to, picked, onPick }: ChartsProps) {
   const words = useWords();
   const numbers = useNumbers();
-  const length = insights.piece_seconds;
+  const length = insights.bucket_seconds;
   const pieces: number[] = [];
   for (let at = from - (from % length); at < to; at += length) pieces.push(at);
   const of = (at: number) => insights.over_time[String(at)];
@@ -182,84 +182,78 @@ function Tables({ insights }: { insights: Insights }) {
   const words = useWords();
   const numbers = useNumbers();
   const time = (value: number | null | undefined) => (value == null ? "–" : numbers.time(value));
+  const cost = (value: number | null | undefined) => (value == null ? "–" : numbers.cost(value));
   return (
     <>
-      <section className="status-section">
-        <h2>{words.insights.byAssistant}</h2>
-        <TableFrame label={words.insights.byAssistant} className="card">
-          <table className="plain">
-            <thead>
-              <tr>
-                <th scope="col">{words.insights.assistant}</th>
-                {[
-                  words.insights.answers,
-                  words.insights.outcomes.unanswered,
-                  words.insights.warned,
-                  words.insights.good,
-                  words.insights.bad,
-                  words.insights.median,
-                  words.insights.slow,
-                  words.insights.cost,
-                ].map((name) => (
-                  <th key={name} scope="col" className="number">
-                    {name}
-                  </th>
+      <FigureTable
+        title={words.insights.byAssistant}
+        of={words.insights.assistant}
+        entries={insights.by_assistant}
+        columns={[
+          [words.insights.answers, ({ turns }) => numbers.count(turns)],
+          [words.insights.outcomes.unanswered ?? "", ({ unanswered }) => numbers.count(unanswered)],
+          [words.insights.warned, ({ warned }) => numbers.count(warned)],
+          [words.insights.good, ({ good }) => numbers.count(good)],
+          [words.insights.bad, ({ bad }) => numbers.count(bad)],
+          [words.insights.median, ({ median_ms }) => time(median_ms)],
+          [words.insights.slow, ({ p95_ms }) => time(p95_ms)],
+          [words.insights.cost, (totals) => cost(totals.cost)],
+        ]}
+      />
+      <FigureTable
+        title={words.insights.byModel}
+        of={words.status.model}
+        entries={insights.by_model}
+        columns={[
+          [words.insights.answers, ({ turns }) => numbers.count(turns)],
+          [words.insights.tokensRead, ({ input_tokens }) => numbers.count(input_tokens)],
+          [words.insights.tokensWritten, ({ output_tokens }) => numbers.count(output_tokens)],
+          [words.insights.cost, (totals) => cost(totals.cost)],
+        ]}
+      />
+    </>
+  );
+}
+
+type FigureTableProps<T> = {
+  readonly title: string;
+  /** What each row is of. */
+  readonly of: string;
+  readonly entries: Readonly<Record<string, T>>;
+  /** The name of each column, and its figure. */
+  readonly columns: readonly (readonly [string, (entry: T) => string])[];
+};
+
+function FigureTable<T>({ title, of, entries, columns }: FigureTableProps<T>) {
+  return (
+    <section className="status-section">
+      <h2>{title}</h2>
+      <TableFrame label={title} className="card">
+        <table className="plain">
+          <thead>
+            <tr>
+              <th scope="col">{of}</th>
+              {columns.map(([name]) => (
+                <th key={name} scope="col" className="number">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {Object.entries(entries).map(([name, entry]) => (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                {columns.map(([column, figure]) => (
+                  <td key={column} className="number">
+                    {figure(entry)}
+                  </td>
                 ))}
               </tr>
-            </thead>
-            <tbody>
-              {Object.entries(insights.by_assistant).map(([name, totals]) => (
-                <tr key={name}>
-                  <th scope="row">{name}</th>
-                  <td className="number">{numbers.count(totals.turns)}</td>
-                  <td className="number">{numbers.count(totals.unanswered)}</td>
-                  <td className="number">{numbers.count(totals.warned)}</td>
-                  <td className="number">{numbers.count(totals.good)}</td>
-                  <td className="number">{numbers.count(totals.bad)}</td>
-                  <td className="number">{time(totals.median_ms)}</td>
-                  <td className="number">{time(totals.p95_ms)}</td>
-                  <td className="number">{numbers.cost(totals.cost)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </TableFrame>
-      </section>
-      <section className="status-section">
-        <h2>{words.insights.byModel}</h2>
-        <TableFrame label={words.insights.byModel} className="card">
-          <table className="plain">
-            <thead>
-              <tr>
-                <th scope="col">{words.status.model}</th>
-                <th scope="col" className="number">
-                  {words.insights.answers}
-                </th>
-                <th scope="col" className="number">
-                  {words.insights.tokensRead}
-                </th>
-                <th scope="col" className="number">
-                  {words.insights.tokensWritten}
-                </th>
-                <th scope="col" className="number">
-                  {words.insights.cost}
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {Object.entries(insights.by_model).map(([name, totals]) => (
-                <tr key={name}>
-                  <th scope="row">{name}</th>
-                  <td className="number">{numbers.count(totals.turns)}</td>
-                  <td className="number">{numbers.count(totals.input_tokens)}</td>
-                  <td className="number">{numbers.count(totals.output_tokens)}</td>
-                  <td className="number">{totals.cost == null ? "–" : numbers.cost(totals.cost)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </TableFrame>
-      </section>
-    </>
+            ))}
+          </tbody>
+        </table>
+      </TableFrame>
+    </section>
   );
 }

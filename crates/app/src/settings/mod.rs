@@ -70,11 +70,13 @@ pub struct Settings {
 pub struct MetricsSettings {
     /// Whether a server counts and tells at `/metrics`.
     pub enabled: bool,
+    /// The names of the keys that may read it, on a server with keys: it tells of all tenants.
+    pub keys: Vec<String>,
 }
 
 impl Default for MetricsSettings {
     fn default() -> Self {
-        Self { enabled: true }
+        Self { enabled: true, keys: Vec::new() }
     }
 }
 

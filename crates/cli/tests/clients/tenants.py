@@ -149,3 +149,10 @@ assert ana.get(f"/threads/{waiting}").json()["status"] == "interrupted"
 assert ana.get(f"/documents/{document}/original").content == text
 assert len(ana.get(f"/threads/{thread}/state").json()["values"]["messages"]) == 2
 print(f"{len(routes)} routes, {len(tricks)} tricks")
+
+# What came of turns is told to whom they belong; metrics tell of all tenants, and so to nobody who is not named for it.
+assert ana.get("/insights").json()["total"]["turns"] >= 2
+behind = eva.get("/insights/turns", params={"limit": 500})
+assert behind.status_code == 200 and thread not in behind.text and run not in behind.text, behind.text
+assert nobody.get("/insights").status_code == 401
+assert [who.get("/metrics").status_code for who in (ana, eva, nobody)] == [403, 403, 401]

@@ -65,17 +65,22 @@ pub fn with_output(span: &Span, text: impl FnOnce() -> String) {
     set_text(span, "output.value", text);
 }
 
-/// What a span stands for failed.
+/// What a span stands for failed. Why may quote a model or a tool, and is told only if texts may be.
 pub fn failed(span: &Span, error: &impl Display) {
     if let Some(tracer) = tracer(span) {
-        tracer.fail(span, error.to_string());
+        tracer.fail(span, if tracer.tells_texts() { error.to_string() } else { String::new() });
     }
 }
 
 /// A request to the server, and the trace that it belongs to: the one of its caller, or a new one.
 pub fn request_span(method: &str, route: &str, parent: Option<TraceParent>) -> (Span, TraceParent) {
     let empty = tracing::field::Empty;
-    let span = tracing::error_span!(parent: None, "request", method, route, trace_id = empty, caller = empty, tenant = empty);
+    // Who only looks, as health checks and the page do, begins no trace: only targets of ibid's own crates are traced.
+    let span = if parent.is_some() || (method != "GET" && !route.is_empty()) {
+        tracing::error_span!(parent: None, "request", method, route, trace_id = empty, caller = empty, tenant = empty)
+    } else {
+        tracing::error_span!(target: "request", parent: None, "request", method, route, trace_id = empty, caller = empty, tenant = empty)
+    };
     if let Some(tracer) = tracer(&span) {
         if let Some(parent) = &parent {
             tracer.continue_trace(&span, parent);

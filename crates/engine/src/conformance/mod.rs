@@ -73,6 +73,7 @@ macro_rules! engine_conformance_tests {
             reading::threads_are_listed_by_the_page,
             reading::the_state_after_any_step_can_be_read_and_forked_from,
             reading::tenants_do_not_see_each_other,
+            reading::what_came_of_turns_is_kept,
             reading::a_deleted_thread_is_gone_also_while_it_works,
             threads::a_thread_can_begin_without_a_turn,
             threads::threads_are_found_by_what_is_noted_and_by_what_they_do,

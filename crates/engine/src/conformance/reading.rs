@@ -1,10 +1,12 @@
 //! Reading: windows, pages, time travel, forks, tenants, deletion.
 
+use std::time::{Duration, SystemTime};
+
 use ibid_core::{Message, Scope, ThreadId};
 use serde_json::Map;
 
 use super::{Play, Subject};
-use crate::{Error, Lifetime, MessageWindow, RunStatus, Stop, ThreadFilter, ThreadPage, Turn};
+use crate::{Error, FactsRange, Lifetime, MessageWindow, RunStatus, Stop, ThreadFilter, ThreadPage, Turn};
 
 pub async fn messages_are_read_by_the_window(subject: &dyn Subject) {
     let play = Play::begin(subject, "window").await;
@@ -31,7 +33,7 @@ pub async fn threads_are_listed_by_the_page(subject: &dyn Subject) {
             play.submit(Turn::new(thread, "echo", Message::user(format!("  question\n{number} ")))).await;
         play.ended(run).await;
         expected.insert(0, (thread, format!("question {number}"), 2));
-        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        tokio::time::sleep(Duration::from_millis(2)).await;
     }
     let mut listed: Vec<(ThreadId, String, u64)> = Vec::new();
     let mut after = None;
@@ -116,4 +118,32 @@ pub async fn a_deleted_thread_is_gone_also_while_it_works(subject: &dyn Subject)
     let again = play.say("hello").await;
     assert_eq!(play.ended(again).await, RunStatus::Done);
     assert_eq!(play.conversation().await, ["hello", "heard hello after 0"]);
+}
+
+pub async fn what_came_of_turns_is_kept(subject: &dyn Subject) {
+    let play = Play::begin(subject, "facts").await;
+    let done = play.say("hello").await;
+    assert_eq!(play.ended(done).await, RunStatus::Done);
+    let failed = play.say("fail").await;
+    assert_eq!(play.ended(failed).await, RunStatus::Failed);
+    let hour = Duration::from_secs(3600);
+    let range = || FactsRange {
+        from: SystemTime::now() - hour,
+        to: SystemTime::now() + hour,
+        assistant: None,
+        at_most: 10,
+    };
+    let facts = play.engine.turn_facts(&play.scope, range()).await.expect("they can be read");
+    let came: Vec<_> = facts.iter().map(|turn| (turn.run, turn.status)).collect();
+    assert_eq!(came, [(Some(failed), RunStatus::Failed), (Some(done), RunStatus::Done)], "the newest first");
+    assert!(facts.iter().all(|turn| turn.measures.took_ms.is_some() && turn.thread == Some(play.thread)));
+    assert!(facts[1].measures.first_word_ms.is_some(), "it said something");
+    let other = Scope::of("other".parse().expect("a tenant's name"));
+    assert_eq!(play.engine.turn_facts(&other, range()).await.expect("they can be read"), []);
+    let before = FactsRange { to: SystemTime::now() - hour / 2, ..range() };
+    assert_eq!(play.engine.turn_facts(&play.scope, before).await.expect("they can be read"), []);
+    play.engine.delete_thread(&play.scope, play.thread).await.expect("it can be deleted");
+    let facts = play.engine.turn_facts(&play.scope, range()).await.expect("they can be read");
+    assert_eq!(facts.len(), 2, "what was used stays known");
+    assert!(facts.iter().all(|turn| turn.run.is_none() && turn.thread.is_none() && turn.title.is_empty()));
 }

@@ -61,9 +61,9 @@ impl LocalEngine {
             let (finished, record) = unflushed.map(|last| (last.finished, last.record)).unzip();
             let events = finished.into_iter().chain([StepEvent::of_run(ended)]).collect();
             let next = start_next(connection, thread, &graphs)?;
-            Ok(RunCommit { value: next, events, record })
+            Ok(RunCommit { value: (next, status), events, record })
         };
-        let next = self.writer()?.write_run(&live.log, end).await?;
+        let (next, status) = self.writer()?.write_run(&live.log, end).await?;
         self.0.live.remove(run);
         measure::run_ended(turn, live, status, failure.as_deref(), answer.as_deref());
         if let Some(next) = next

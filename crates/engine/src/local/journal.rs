@@ -144,8 +144,8 @@ mod tests {
 
     use super::*;
     use crate::store::{
-        Batch, FlushQueue, NewRun, Readers, Sink, attempts_made, create_thread, enqueue,
-        fold_all_into_journal, last_number, open_for_writing, read_steps,
+        Batch, FlushQueue, NewRun, Readers, Sink, create_thread, enqueue, fold_all_into_journal, last_number,
+        open_for_writing, read_steps, summary,
     };
 
     /// Journals in a real file, opened anew for each run as an engine does after a crash.
@@ -201,7 +201,7 @@ mod tests {
                 .readers
                 .read_here(|connection| {
                     let records = read_steps(connection, key)?;
-                    Ok((records, attempts_made(connection, key)?, last_number(connection, key)?))
+                    Ok((records, summary(connection, key)?.attempts, last_number(connection, key)?))
                 })
                 .unwrap();
             let log = RunLog::new(RunId::new(), key, told, self.flush_queue.clone());

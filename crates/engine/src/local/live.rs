@@ -69,6 +69,14 @@ impl LiveRun {
         self.measures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Takes over what was measured in an earlier process, if nothing was in this one.
+    pub(super) fn measured_before(&self, before: TurnMeasures) {
+        let mut measures = self.measures();
+        if *measures == TurnMeasures::default() {
+            *measures = before;
+        }
+    }
+
     /// Claims the work on the run; false if a task is at it already.
     pub(super) fn claim(&self) -> bool {
         !self.working.swap(true, Ordering::AcqRel)

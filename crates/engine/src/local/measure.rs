@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ibid_core::event::{ModelUsage, TurnEvent};
+use ibid_core::event::TurnEvent;
 use ibid_core::{AnswerMetadata, metric, trace};
 use ibid_graph::{EventKind, EventSink, StepEvent};
 use tracing::Span;
@@ -41,19 +41,13 @@ impl EventSink for TurnSink {
             }
             EventKind::Custom { name, value } if TurnEvent::is_usage(name) => {
                 if let TurnEvent::ModelUsage(used) = TurnEvent::from_custom(name, value.clone()) {
-                    add(&mut self.live.measures(), used);
+                    self.live.measures().add_usage(used);
                 }
             }
             _ => {}
         }
         self.sink.emit(event);
     }
-}
-
-fn add(measures: &mut TurnMeasures, ModelUsage { model, usage }: ModelUsage) {
-    let (read, written) = measures.usage.entry(model).or_default();
-    *read += usage.input_tokens;
-    *written += usage.output_tokens;
 }
 
 fn milliseconds(duration: Duration) -> u64 {
@@ -83,7 +77,7 @@ pub(super) fn run_ended(
     if let Some(error) = error {
         trace::failed(&Span::current(), &error);
     }
-    if let Some(answer) = answer {
+    if let Some(answer) = answer.filter(|_| status != RunStatus::RolledBack) {
         metric::answered(&turn.graph, answer);
     }
     if turn.is_job() {

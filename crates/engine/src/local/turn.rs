@@ -23,7 +23,7 @@ use super::measure::TurnSink;
 use super::reading::read_input;
 use super::work::{Input, Outcome, Started};
 use crate::error::Error;
-use crate::store::{self, RunCommit, RunRow, StoreError};
+use crate::store::{self, JournalSummary, RunCommit, RunRow, StoreError};
 
 /// Why a run could not be brought to where it stopped.
 enum Unprepared {
@@ -181,9 +181,10 @@ impl LocalEngine {
         let own = row.clone();
         let read = move |connection: &_| {
             let (input, records) = read_input(connection, &own)?;
-            Ok((input, records, store::attempts_made(connection, own.key)?))
+            Ok((input, records, store::summary(connection, own.key)?))
         };
-        let (input, records, attempts) = self.0.readers.read(read).await?;
+        let (input, records, JournalSummary { attempts, measures }) = self.0.readers.read(read).await?;
+        live.measured_before(measures);
         let mut cursor = graph.start(input)?;
         let mut journal = self.journal(&row.graph, live, records)?;
         journal.count_attempts(attempts);

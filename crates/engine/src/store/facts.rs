@@ -47,10 +47,10 @@ pub(crate) fn read_facts(
                    first_word_ms, warnings, rounds, usage,
                    (SELECT count(*) FROM feedback WHERE feedback.run = turn_facts.run AND score > 0),
                    (SELECT count(*) FROM feedback WHERE feedback.run = turn_facts.run AND score < 0)
-               FROM turn_facts JOIN runs ON runs.key = turn_facts.run JOIN threads ON threads.key = runs.thread
+               FROM turn_facts LEFT JOIN runs ON runs.key = turn_facts.run LEFT JOIN threads ON threads.key = runs.thread
                WHERE turn_facts.tenant = ?1 AND turn_facts.ended_ms >= ?2 AND turn_facts.ended_ms < ?3
                    AND (?4 IS NULL OR assistant = ?4)
-               ORDER BY turn_facts.ended_ms DESC LIMIT ?5";
+               ORDER BY turn_facts.ended_ms DESC, turn_facts.run DESC LIMIT ?5";
     let mut statement = connection.prepare_cached(sql)?;
     let FactsRange { from, to, assistant, at_most } = range;
     let values = params![scope.tenant().as_str(), millis(*from), millis(*to), assistant, at_most];
@@ -61,9 +61,9 @@ pub(crate) fn read_facts(
         let outcome: Option<String> = row.get(6)?;
         let (warnings, usage): (String, String) = (row.get(9)?, row.get(11)?);
         found.push(TurnFacts {
-            run: RunId::from_bytes(row.get(0)?),
-            thread: ThreadId::from_bytes(row.get(1)?),
-            title: row.get(2)?,
+            run: row.get::<_, Option<_>>(0)?.map(RunId::from_bytes),
+            thread: row.get::<_, Option<_>>(1)?.map(ThreadId::from_bytes),
+            title: row.get::<_, Option<_>>(2)?.unwrap_or_default(),
             assistant: row.get(3)?,
             ended: time(row.get(4)?),
             status: RunStatus::parse(&status).unwrap_or(RunStatus::Failed),

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use ibid_core::RunId;
-use ibid_graph::{Record, StepEvent};
+use ibid_core::{RunId, TurnEvent};
+use ibid_graph::{EventKind, Record, StepEvent};
 use rusqlite::{Connection, params};
 
 use super::error::StoreError;
 use super::traces::{packed_events, packed_steps};
+use crate::facts::TurnMeasures;
 use crate::types::Event;
 
 /// How many rows one look reads at most, so that a long stream does not fill the memory.
@@ -92,19 +93,33 @@ pub(super) fn numbered(run: RunId, last: u64, list: &str) -> Result<Vec<Event>, 
     Ok((first..).zip(events).map(|(seq, what)| Event { run, seq, what }).collect())
 }
 
-/// How many attempts at each step were told: the highest number seen, for each step.
-pub(crate) fn attempts_made(connection: &Connection, run: i64) -> Result<BTreeMap<u32, u32>, StoreError> {
+/// What the events of an unfinished run say of how far it came.
+#[derive(Default)]
+pub(crate) struct JournalSummary {
+    /// The highest attempt at each step.
+    pub(crate) attempts: BTreeMap<u32, u32>,
+    /// What its models used.
+    pub(crate) measures: TurnMeasures,
+}
+
+/// Sums up the events of a run.
+pub(crate) fn summary(connection: &Connection, run: i64) -> Result<JournalSummary, StoreError> {
     let mut statement =
         connection.prepare_cached("SELECT events FROM journal WHERE run = ?1 ORDER BY last")?;
     let mut rows = statement.query([run])?;
-    let mut highest = BTreeMap::new();
+    let mut summary = JournalSummary::default();
     while let Some(row) = rows.next()? {
         for event in parse(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)? {
-            let seen = highest.entry(event.step).or_default();
+            let seen = summary.attempts.entry(event.step).or_default();
             *seen = event.attempt.max(*seen);
+            if let EventKind::Custom { name, value } = event.kind
+                && let TurnEvent::ModelUsage(used) = TurnEvent::from_custom(&name, value)
+            {
+                summary.measures.add_usage(used);
+            }
         }
     }
-    Ok(highest)
+    Ok(summary)
 }
 
 fn parse(events: &str) -> Result<Vec<StepEvent>, StoreError> {

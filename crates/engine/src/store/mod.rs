@@ -22,7 +22,7 @@ pub(crate) use error::StoreError;
 pub(crate) use facts::{add_facts, read_facts};
 pub(crate) use feedback::{add_feedback, read_feedback};
 pub(crate) use file::{Lock, open_for_writing, quick_check, schema_of, size_bytes};
-pub(crate) use journal::{attempts_made, last_number, read_events, read_steps};
+pub(crate) use journal::{JournalSummary, last_number, read_events, read_steps, summary};
 pub(crate) use listing::{count_threads, list_threads};
 pub(crate) use log::{FlushQueue, RunCommit, RunLog, Sink};
 #[cfg(test)]

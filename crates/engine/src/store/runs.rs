@@ -305,7 +305,6 @@ pub(crate) fn delete_run(connection: &Connection, run: i64) -> Result<(), StoreE
     for sql in [
         "DELETE FROM journal WHERE run = ?1",
         "DELETE FROM traces WHERE run = ?1",
-        "DELETE FROM turn_facts WHERE run = ?1",
         "DELETE FROM feedback WHERE run = ?1",
         "DELETE FROM runs WHERE key = ?1",
     ] {
@@ -330,7 +329,7 @@ pub(crate) fn drop_ended_before(
     at_most: usize,
     keep_traces: bool,
 ) -> Result<usize, StoreError> {
-    let sql = "SELECT key, ended_ms, request IS NULL FROM runs
+    let sql = "SELECT key, ended_ms, request IS NULL AND status <> 'rolled_back' FROM runs
                WHERE ended_ms IS NOT NULL AND kept = 1 AND ended_ms < ?1 LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;
     let ended =
@@ -338,8 +337,8 @@ pub(crate) fn drop_ended_before(
     let ended: Vec<(i64, i64, bool)> = ended.collect::<Result<_, _>>()?;
     let mut delete = connection.prepare_cached("DELETE FROM journal WHERE run = ?1")?;
     let mut note = connection.prepare_cached("UPDATE runs SET kept = ?2 WHERE key = ?1")?;
-    for (key, ended_ms, is_turn) in &ended {
-        let is_packed = keep_traces && *is_turn && pack(connection, *key, *ended_ms)?;
+    for (key, ended_ms, is_kept) in &ended {
+        let is_packed = keep_traces && *is_kept && pack(connection, *key, *ended_ms)?;
         delete.execute([key])?;
         note.execute([*key, if is_packed { 2 } else { 0 }])?;
     }

@@ -201,7 +201,6 @@ pub(crate) fn delete_thread(connection: &Connection, thread: i64) -> Result<(), 
     for sql in [
         "DELETE FROM journal WHERE run IN (SELECT key FROM runs WHERE thread = ?1)",
         "DELETE FROM traces WHERE run IN (SELECT key FROM runs WHERE thread = ?1)",
-        "DELETE FROM turn_facts WHERE run IN (SELECT key FROM runs WHERE thread = ?1)",
         "DELETE FROM feedback WHERE run IN (SELECT key FROM runs WHERE thread = ?1)",
         "DELETE FROM runs WHERE thread = ?1",
         "DELETE FROM messages WHERE thread = ?1",

@@ -144,6 +144,11 @@ impl Pieces {
         begun.map_or(Duration::ZERO, |begun| begun - *asked)
     }
 
+    /// Whether the whole answer has come.
+    pub(super) fn is_complete(&self) -> bool {
+        self.end.is_some()
+    }
+
     /// From here on the reply holds its place among the calls under way.
     pub(super) fn holding(mut self, mut permit: Permit) -> Self {
         match &self.end {

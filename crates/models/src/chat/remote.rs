@@ -211,7 +211,8 @@ impl RemoteChat {
             tenant: caller.tenant.clone(),
             prices: self.settings.prices,
             first_token: pieces.to_first_token(),
-            begun: Instant::now(),
+            // An answer that came in one piece says nothing of how fast the model writes.
+            begun: (!pieces.is_complete()).then(Instant::now),
             broken: false,
         }
     }

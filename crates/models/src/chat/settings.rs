@@ -1,5 +1,6 @@
 //! What a chat model is set up with.
 
+use ibid_core::model::TokenPrices;
 use serde_json::{Map, Value};
 
 use super::abilities::{SchemaUse, ToolUse};
@@ -24,8 +25,8 @@ pub struct ChatSettings {
     pub tools: Option<ToolUse>,
     /// How it is held to a form; found out if not set.
     pub schema: Option<SchemaUse>,
-    /// What a million tokens cost in dollars that it reads, and that it writes.
-    pub prices: Option<(f64, f64)>,
+    /// What its tokens cost, if that is known.
+    pub prices: Option<TokenPrices>,
     /// Further fields of each request, as the provider wants them.
     pub extra: Map<String, Value>,
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ibid_core::Tenant;
 use ibid_core::metric::{self, ModelCall};
-use ibid_core::model::Usage;
+use ibid_core::model::{TokenPrices, Usage};
 
 use super::Governor;
 use super::budget::Reservation;
@@ -47,11 +47,12 @@ pub(crate) struct Permit {
 pub(crate) struct CallMeasure {
     pub(crate) model: String,
     pub(crate) tenant: Tenant,
-    /// What a million tokens cost that are read, and that are written.
-    pub(crate) prices: Option<(f64, f64)>,
+    /// What its tokens cost, if that is known.
+    pub(crate) prices: Option<TokenPrices>,
     /// How long it took to the first token.
     pub(crate) first_token: Duration,
-    pub(crate) begun: Instant,
+    /// When it began to write, if that can be told from its end.
+    pub(crate) begun: Option<Instant>,
     pub(crate) broken: bool,
 }
 
@@ -62,9 +63,7 @@ impl CallMeasure {
             (false, true) => "done",
             (false, false) => "stopped",
         };
-        let cost = |(input, output): (f64, f64)| {
-            (usage.input_tokens as f64 * input + usage.output_tokens as f64 * output) / 1e6
-        };
+        let cost = |prices: TokenPrices| prices.cost(usage.input_tokens, usage.output_tokens);
         metric::model_called(&ModelCall {
             model: &self.model,
             tenant: &self.tenant,
@@ -72,7 +71,7 @@ impl CallMeasure {
             usage,
             dollars: self.prices.map(cost),
             first_token: Some(self.first_token),
-            writing: self.begun.elapsed(),
+            writing: self.begun.map(|begun| begun.elapsed()).unwrap_or_default(),
         });
     }
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, header};
 use axum::middleware::Next;
 use axum::response::IntoResponse as _;
 use ibid_core::metric;
@@ -32,8 +32,8 @@ pub(crate) async fn finish(mut request: Request, next: Next) -> Response<Body> {
     let began = Instant::now();
     let path = request.uri().path().to_owned();
     let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str).to_owned();
-    let method = request.method().to_string();
-    let (span, place) = trace::request_span(&method, &route, trace_of(request.headers()));
+    let method = method_of(request.method());
+    let (span, place) = trace::request_span(method, &route, trace_of(request.headers()));
     let trace = place.trace_id();
     request.extensions_mut().insert(place);
     let mut response = match whole(request).await {
@@ -57,7 +57,7 @@ pub(crate) async fn finish(mut request: Request, next: Next) -> Response<Body> {
     if status.is_server_error() {
         trace::failed(&span, &status);
     }
-    metric::request_answered(&method, &route, status.as_u16(), began.elapsed());
+    metric::request_answered(method, &route, status.as_u16(), began.elapsed());
     response
 }
 
@@ -70,6 +70,12 @@ async fn whole(request: Request) -> Result<Request, Problem> {
         return Ok(request);
     }
     read_whole(request, SMALL).await
+}
+
+/// The method, if it is one of those that are known: others are anybody's words, and must not become names of figures.
+fn method_of(method: &Method) -> &'static str {
+    const KNOWN: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
+    KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or("_OTHER")
 }
 
 /// The trace that the request belongs to, by the W3C's header.

@@ -12,8 +12,9 @@ use async_trait::async_trait;
 use ibid_core::Scope;
 use ibid_core::model::ToolSpec;
 use ibid_core::tool::{Tool, ToolError, ToolOutput};
+use ibid_core::trace;
 use rmcp::ServiceExt;
-use rmcp::model::{CallToolRequestParams, ContentBlock};
+use rmcp::model::{CallToolRequestParams, ContentBlock, RequestMetaObject};
 use rmcp::service::{RoleClient, RunningService, ServiceError};
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
@@ -159,7 +160,13 @@ impl Tool for McpTool {
 
     async fn call(&self, _scope: &Scope, given: Value) -> Result<ToolOutput, ToolError> {
         let arguments = fitting(&self.spec.parameters, given)?;
-        let request = CallToolRequestParams::new(self.name.clone()).with_arguments(arguments);
+        let mut request = CallToolRequestParams::new(self.name.clone()).with_arguments(arguments);
+        // In the message, since what sends it has a task of its own, and a command has no headers.
+        request.meta = trace::current().map(|place| {
+            let mut meta = RequestMetaObject::default();
+            meta.set_traceparent(place.to_string());
+            meta
+        });
         let name = &self.connection.server.name;
         let live = self.connection.live().await.map_err(|reason| failure(name, reason))?;
         let result = match live.service.call_tool(request).await {
