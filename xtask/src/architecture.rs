@@ -21,9 +21,9 @@ const LAYERS: [(&str, u8); 18] = [
     ("ibid-knowledge", 1),
     ("ibid-assistants", 1),
     ("ibid-telemetry", 1),
+    ("ibid-evals", 1),
     ("ibid-app", 2),
     ("ibid-server", 3),
-    ("ibid-evals", 3),
     ("ibid", 4),
     // Tools: they may use everything, and nothing uses them.
     ("ibid-bench", 9),

@@ -1,5 +1,6 @@
 //! Opens an application: models, documents, assistants and engine, in this order.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ibid_assistants::definition::Definition;
@@ -33,6 +34,8 @@ pub struct AppBuilder {
     only: Option<String>,
     /// Whether turns are answered; else there is no engine for them.
     turns: bool,
+    /// The file of the engine that runs them, if not that of the settings.
+    turns_file: Option<PathBuf>,
     caller: Caller,
 }
 
@@ -47,6 +50,7 @@ impl App {
             loads: true,
             only: None,
             turns: true,
+            turns_file: None,
             caller: Caller::chat(Tenant::local()),
         }
     }
@@ -95,6 +99,13 @@ impl AppBuilder {
         self
     }
 
+    /// Keeps conversations in a file of their own, apart from those of the settings.
+    #[must_use]
+    pub fn turns_in(mut self, file: &Path) -> Self {
+        self.turns_file = Some(file.to_owned());
+        self
+    }
+
     /// For documents alone: they are loaded, searched and deleted, and nobody answers.
     #[must_use]
     pub fn documents_only(mut self) -> Self {
@@ -108,7 +119,7 @@ impl AppBuilder {
     /// # Errors
     /// Fails when a part cannot be opened; says what helps. An assistant that cannot answer is left out and is no error.
     pub async fn open(self) -> Result<App, Error> {
-        let Self { settings, graphs, tools, documents, loads, only, turns, caller } = self;
+        let Self { settings, graphs, tools, documents, loads, only, turns, turns_file, caller } = self;
         let models = Arc::new(ModelCatalog::new(settings.clone())?);
         let knowledge =
             if documents { Some(Knowledge::open(&settings, &models, &caller).await?) } else { None };
@@ -140,7 +151,8 @@ impl AppBuilder {
             entries.push((name, entry));
         }
         let graphs: Graphs = entries.into_iter().collect();
-        let engine = if turns { Some(open_turns(&settings, graphs.clone()).await?) } else { None };
+        let engine =
+            if turns { Some(open_turns(&settings, turns_file, graphs.clone()).await?) } else { None };
         if let Some(engine) = &engine {
             let spending: Arc<dyn Spending> = engine.clone();
             models.keep_spending(spending);
@@ -191,8 +203,13 @@ impl AppBuilder {
     }
 }
 
-async fn open_turns(settings: &Settings, graphs: Graphs) -> Result<Arc<dyn Engine>, Error> {
-    let engine = LocalEngine::open(&settings.engine_file(), graphs, settings.engine_settings()).await;
+async fn open_turns(
+    settings: &Settings,
+    file: Option<PathBuf>,
+    graphs: Graphs,
+) -> Result<Arc<dyn Engine>, Error> {
+    let file = file.unwrap_or_else(|| settings.engine_file());
+    let engine = LocalEngine::open(&file, graphs, settings.engine_settings()).await;
     Ok(Arc::new(engine.doing(|| "the conversation cannot be kept, so nothing was asked".to_owned())?))
 }
 

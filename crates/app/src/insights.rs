@@ -94,7 +94,7 @@ pub struct ModelTotals {
 }
 
 /// What tokens cost, by the name of the model.
-type Prices = BTreeMap<String, TokenPrices>;
+pub(crate) type Prices = BTreeMap<String, TokenPrices>;
 
 /// Which turns somebody wants to see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,12 +151,17 @@ impl App {
     ) -> Result<Insights, Error> {
         let range = FactsRange { from, to, assistant, at_most: MOST_TURNS };
         let turns = self.engine()?.turn_facts(scope, range).await?;
+        let piece = (to.duration_since(from).unwrap_or_default().as_secs() / PIECES).max(SHORTEST.as_secs());
+        Ok(insights(&turns, piece, &self.prices()))
+    }
+
+    /// What tokens cost, by the name of the model; those whose prices are not known are left out.
+    pub(crate) fn prices(&self) -> Prices {
         let models = self.info().models.iter();
-        let prices = models.filter_map(|model| {
+        let priced = models.filter_map(|model| {
             Some((model.name.clone(), TokenPrices::known(model.input_price, model.output_price)?))
         });
-        let piece = (to.duration_since(from).unwrap_or_default().as_secs() / PIECES).max(SHORTEST.as_secs());
-        Ok(insights(&turns, piece, &prices.collect()))
+        priced.collect()
     }
 
     /// The turns behind a figure whose conversations are still there, the newest first, at most so many.

@@ -9,6 +9,7 @@ mod bench;
 mod builder;
 mod documents;
 mod error;
+mod eval;
 mod health;
 mod insights;
 mod live;
@@ -28,6 +29,7 @@ pub use bench::{BenchAnswer, BenchOutcome, BenchQuestion, bench_question, bench_
 pub use builder::AppBuilder;
 pub use documents::{DocumentFields, DocumentService, IfLoading, LoadContent, LoadHandle, StartedLoad};
 pub use error::{DoingExt, Error};
+pub use eval::{EvalCandidate, EvalPlan, EvalProgress, evaluate};
 pub use health::{CheckResult, HealthCheck, ModelInfo, ServerInfo, data_folder_check, engine_file_check};
 pub use health::{
     embedding_check, grounding_check, pdf_check, provider_check, recognition_check, reranking_check,

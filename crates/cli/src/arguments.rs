@@ -21,14 +21,15 @@ const AFTER_HELP: &str = "\
 Settings come from ibid.toml, then from the environment (IBID_ENGINE__RETENTION=48h), then from flags.
 `ibid config check` shows each one and where it comes from.
 
-Exit codes: 0 done, 1 failed, 2 the documents do not hold the answer, 64 the arguments cannot be read.";
+Exit codes: 0 done, 1 failed, 2 the documents do not hold the answer, 3 `eval` found a loss, 64 the arguments
+cannot be read.";
 
 /// What every command takes.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
     /// The configuration file [default: ibid.toml in this folder, if there is one]
     #[arg(long, short, global = true, value_name = "FILE", env = "IBID_CONFIG")]
-    pub(crate) config: Option<PathBuf>,
+    pub(crate) config: Vec<PathBuf>,
     /// Set one setting, such as engine.retention=48h; may be given several times
     #[arg(long, global = true, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
@@ -68,6 +69,8 @@ pub(crate) enum Command {
         #[arg(long)]
         repair: bool,
     },
+    /// Ask one or two configurations the questions of a dataset, and tell which answers better
+    Eval(Eval),
     /// List, fetch and try models
     #[command(subcommand)]
     Models(ModelsCommand),
@@ -357,6 +360,33 @@ pub(crate) enum ThreadsCommand {
         #[arg(long, short)]
         yes: bool,
     },
+}
+
+/// Ask one or two configurations the questions of a dataset, and tell which answers better.
+#[derive(Debug, Args)]
+#[command(override_usage = "ibid eval [OPTIONS] <DATASET> [--config <A> --config <B>]")]
+pub(crate) struct Eval {
+    /// The questions, one JSON object a line: `question`, `history`, `scope`, and what is expected: `pages`, `values`, `facts`,
+    /// `refusal`
+    pub(crate) dataset: PathBuf,
+    /// Who is asked; twice to compare two assistants [default: `default`]
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) assistant: Vec<String>,
+    /// The chat model that judges the answers, by its name in the first configuration [default: none]
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) judge: Option<String>,
+    /// The folder in which the evaluation is kept [default: ibid-evals, and in it the name of the dataset]
+    #[arg(long, short, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    /// Only the first questions, so many
+    #[arg(long, short = 'n', value_name = "COUNT")]
+    pub(crate) limit: Option<usize>,
+    /// How many questions are asked at once
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub(crate) at_once: usize,
+    /// Print the comparison as JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What can be done with models.

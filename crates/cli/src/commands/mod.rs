@@ -6,6 +6,7 @@ mod chat;
 mod config;
 mod doctor;
 mod documents;
+mod eval;
 mod fsck;
 mod graph;
 mod ingest;
@@ -19,6 +20,7 @@ mod threads;
 mod typed;
 
 use std::io::{BufRead, IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
@@ -65,6 +67,7 @@ pub(crate) fn run(arguments: Arguments, telemetry: &Telemetry) -> anyhow::Result
         Command::Documents(command) => documents::run(&load(global)?.config, &command),
         Command::Search(search) => search::run(&load(global)?.config, &search),
         Command::Fsck { repair } => fsck::run(&load(global)?.config, repair),
+        Command::Eval(eval) => eval::run(global, &eval),
         Command::Models(command) => models::run(&load(global)?.config, &command),
         Command::Config(ConfigCommand::Check) => config::check(&load(global)?),
         Command::Config(ConfigCommand::Reference) => config::print_reference(),
@@ -73,7 +76,10 @@ pub(crate) fn run(arguments: Arguments, telemetry: &Telemetry) -> anyhow::Result
 }
 
 fn load(global: &Global) -> anyhow::Result<Loaded> {
-    settings::load(global.config.as_deref(), std::env::vars(), &global.set)
+    if global.config.len() > 1 {
+        bail!("one configuration file is read; `ibid eval` compares two");
+    }
+    settings::load(global.config.first().map(PathBuf::as_path), std::env::vars(), &global.set)
 }
 
 /// What others wrote must not steer the terminal.
