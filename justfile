@@ -164,10 +164,18 @@ bench-page many="10000": fetch-test-models page
     cargo build --release --package ibid
     cd web && IBID="${CARGO_TARGET_DIR:-$PWD/../target}/release/ibid" IBID_MANY={{many}} npx playwright test many
 
+# Whether `ibid eval` tells faults that were made on purpose from chance, on 200 questions: an hour; IBID_REPETITIONS=3 for fewer
+eval-self: fetch-test-models
+    cargo test --workspace --all-features --test it -- --ignored --nocapture eval_self::
+
 # The settings page, made from the code
 docs-configuration:
     cargo run --quiet --package ibid -- config reference > docs/configuration.md
 
 # Measure packed traces of many turns: how large one is, and how long it takes to open one
 bench-traces turns="100000":
-    cargo run --quiet --package ibid-bench -- traces {{turns}} docs/measurements
+    cargo run --quiet --release --package ibid-bench -- traces {{turns}} docs/measurements
+
+# Measure what traces and metrics cost: 500 turns a second with and without them, a minute once it is built
+bench-telemetry:
+    cargo run --quiet --release --package ibid-bench -- telemetry docs/measurements

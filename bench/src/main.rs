@@ -10,6 +10,7 @@ mod crowd;
 mod figure;
 mod knowledge;
 mod models;
+mod overhead;
 mod server;
 mod texts;
 mod traces;
@@ -42,6 +43,7 @@ fn main() -> anyhow::Result<()> {
         ["catalogue", most] => assistants::catalogue(most.parse()?),
         ["cells", data] => assistants::cells(Path::new(data)),
         ["tables", data] => assistants::tables(Path::new(data)),
+        ["telemetry", texts] => overhead::measure(Path::new(texts)),
         ["traces", turns, texts] => traces::measure(turns.parse()?, Path::new(texts)),
         ["quotes", data] => assistants::quotes(Path::new(data)),
         ["knowledge", data, most, python] => {
@@ -57,6 +59,7 @@ fn main() -> anyhow::Result<()> {
         ["part", "plain"] => show(&texts::plain()?),
         ["part", "journal"] => show(&texts::journal()?),
         ["part", "turns"] => show(&turns::measure()?),
+        ["part", "overhead", endpoint, texts] => show(&overhead::turns(endpoint, Path::new(texts))?),
         ["part", "crowd"] => show(&crowd::measure()?),
         ["part", "models-here"] => {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use futures_util::StreamExt;
+use ibid_core::metric;
+use ibid_core::model::Usage;
+use ibid_core::trace::{self, Evaluation};
 use ibid_core::{Message, RunId, Scope, Tenant, ThreadId, TurnInput};
 use ibid_engine::{Engine, EngineFile, GraphEntry, LocalEngine, LocalSettings, RunStatus, Turn};
 use ibid_graph::{Context, END, Graph, NodeError, START, State};
@@ -111,13 +114,15 @@ async fn one(engine: LocalEngine) -> anyhow::Result<RunId> {
     Ok(run)
 }
 
-/// A turn as an assistant has it: passages in the state and in events, an answer in pieces, citations.
-fn graph(text: &Arc<str>) -> anyhow::Result<ibid_engine::Graphs> {
+/// A turn as an assistant has it: passages in the state and in events, an answer in pieces, citations, and what is told of each.
+pub(crate) fn graph(text: &Arc<str>) -> anyhow::Result<ibid_engine::Graphs> {
     let (found, cited) = (text.clone(), text.clone());
     let graph = Graph::<Answering>::builder("answering")
         .node("retrieve", move |_, context: Context| {
             let passages = passages(&found);
             async move {
+                let _searching = trace::retrieval_span(&["What is the rate for LED lamps?".to_owned()], PASSAGES);
+                metric::retrieval_ended(Duration::from_millis(5));
                 context.status("searching the documents");
                 let sources = passages.iter().enumerate();
                 let sources = sources.map(|(at, text)| json!({ "number": at + 1, "title": &text[..text.floor_char_boundary(40)], "page": at }));
@@ -126,6 +131,8 @@ fn graph(text: &Arc<str>) -> anyhow::Result<ibid_engine::Graphs> {
             }
         })
         .node("generate", |_, context: Context| async move {
+            let usage = Usage { input_tokens: 1200, output_tokens: 80, ..Usage::default() };
+            trace::chat_used(&trace::chat_span("answer"), "answer", usage);
             for piece in 0..PIECES {
                 context.custom("piece", json!({ "text": format!("word {piece} ") }));
             }
@@ -135,6 +142,9 @@ fn graph(text: &Arc<str>) -> anyhow::Result<ibid_engine::Graphs> {
         .node("verify", move |_, context: Context| {
             let passages = passages(&cited);
             async move {
+                let checking = trace::guard_span();
+                let verdict = Evaluation { name: "grounded", label: "pass", score: None, explanation: None };
+                trace::evaluated(&checking, verdict);
                 context.custom("citations", json!([{ "source": 1, "snippet": &passages[0][..passages[0].floor_char_boundary(200)] }]));
                 Ok::<_, NodeError>(json!({ "answer": "word ".repeat(PIECES) }))
             }
@@ -161,7 +171,7 @@ fn passages(text: &str) -> Vec<String> {
 }
 
 /// Every text of a folder, one after the other.
-fn texts_of(folder: &Path) -> anyhow::Result<String> {
+pub(crate) fn texts_of(folder: &Path) -> anyhow::Result<String> {
     let mut all = String::new();
     for file in std::fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))? {
         let path = file?.path();

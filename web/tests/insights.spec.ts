@@ -1,5 +1,6 @@
 // The insights view: what came of many turns, and the conversations behind each figure.
 
+import { readFileSync } from "node:fs";
 import { accessible, answered, ask, expect, test } from "./fixture";
 import { Stage } from "./stage";
 
@@ -42,4 +43,52 @@ test("the trace of a turn can be opened after its journal was packed", async ({ 
   await expect(page.locator(".panel summary code").first()).toBeVisible();
   await page.close();
   await stage.end();
+});
+
+test("questions are picked for a dataset, two assistants are compared, and bad answers name their pages", async ({
+  page,
+}) => {
+  await ask(page, "What is the rate for picked lamps?");
+  await answered(page);
+  await page.getByRole("button", { name: "Add to dataset" }).last().click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Dataset").fill("rates");
+  await dialog.getByLabel("A right answer says").fill("2%\n8539.52.00");
+  await accessible(page);
+  if (process.env.IBID_SHOTS) await page.screenshot({ path: `${process.env.IBID_SHOTS}/pick.png` });
+  await dialog.getByRole("button", { name: "Add", exact: true }).click();
+  await expect(dialog).toHaveCount(0);
+  await page.getByRole("button", { name: "Bad answer" }).last().click();
+  await dialog.getByRole("textbox").fill("not the newest rate");
+  await dialog.getByRole("button", { name: "Send" }).click();
+  await expect(page.getByRole("button", { name: "Bad answer" }).last()).toHaveAttribute("aria-pressed", "true");
+  await ask(page, "Say something.", { assistant: "rehearsal" });
+  await answered(page);
+  await page.goto("/#/insights");
+  const datasets = page.getByRole("region", { name: "Datasets" });
+  await expect(datasets.getByRole("row", { name: /rates\s*1/ })).toBeVisible();
+  await expect(page.getByRole("region", { name: "Pages cited by answers rated bad" })).toContainText(
+    "not the newest rate",
+  );
+  const comparison = page.getByRole("region", { name: "Compare two assistants" });
+  await expect(comparison.getByRole("row", { name: /^Time/ }).first()).toBeVisible();
+  await page.getByRole("button", { name: "Rated bad", exact: true }).click();
+  const turns = page.locator("section", { has: page.locator(".insight-filters") });
+  await turns.getByRole("textbox", { name: "Dataset" }).fill("bad answers");
+  await turns.getByRole("button", { name: "Add these to the dataset" }).click();
+  await expect(turns.getByText("1 added")).toBeVisible();
+  await expect(datasets.getByRole("row", { name: /bad answers\s*1/ })).toBeVisible();
+  await accessible(page);
+  if (process.env.IBID_SHOTS)
+    await page.screenshot({ path: `${process.env.IBID_SHOTS}/compare.png`, fullPage: true });
+  const saved = page.waitForEvent("download");
+  await datasets.getByRole("button", { name: "Download “rates”" }).click();
+  const content = readFileSync(await (await saved).path(), "utf8");
+  const item = JSON.parse(content.trim());
+  expect(item.question).toBe("What is the rate for picked lamps?");
+  expect(item.values).toEqual(["2%", "8539.52.00"]);
+  expect(item.pages.length).toBeGreaterThan(0);
+  await datasets.getByRole("button", { name: "Delete “bad answers”" }).click();
+  await dialog.getByRole("button", { name: "Delete" }).click();
+  await expect(datasets.getByRole("row", { name: /bad answers/ })).toHaveCount(0);
 });

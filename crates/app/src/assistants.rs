@@ -230,8 +230,13 @@ impl AssistantParts {
         let tools = ports.tools.iter().filter(own).cloned().collect();
         let graph = assistant_graph(assistant, ports)?;
         let (history, topology) = (definition.limits.history_messages, graph.topology().clone());
+        let mut entry = GraphEntry::turn(graph).with_history(history);
+        // Who asks for one assistant alone, as an evaluation does, gets that one.
+        if let Some(variant) = definition.variant.as_ref().filter(|_| self.only.is_none()) {
+            entry = entry.with_variant(&variant.assistant, variant.share);
+        }
         let info = AssistantInfo { definition, formats, topology, tools, problem: None };
-        Ok((info, GraphEntry::turn(graph).with_history(history)))
+        Ok((info, entry))
     }
 
     /// All assistants by name, as they are defined now.

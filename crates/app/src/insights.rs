@@ -7,6 +7,7 @@ use ibid_core::answer::{AnswerOutcome, WarningKind};
 use ibid_core::model::TokenPrices;
 use ibid_core::{RunStatus, Scope};
 use ibid_engine::{FactsRange, TurnFacts};
+use ibid_evals::{EvalMetric, MetricComparison, Scores, Share, compare_groups, is_about_a_value};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -15,6 +16,8 @@ use crate::error::Error;
 
 /// So many turns are looked at, the newest ones.
 const MOST_TURNS: usize = 100_000;
+/// So many turns of each are compared, the newest ones.
+const MOST_COMPARED: usize = 2000;
 /// A time is divided into about so many pieces.
 const PIECES: u64 = 48;
 /// And into pieces no shorter than this.
@@ -164,6 +167,28 @@ impl App {
         priced.collect()
     }
 
+    /// How another assistant differs from one in the turns of some time: what was measured of every turn as it came, with the
+    /// spread of each difference.
+    ///
+    /// # Errors
+    /// Fails when the engine does.
+    pub async fn compare_assistants(
+        &self,
+        scope: &Scope,
+        range: FactsRange,
+        with: &str,
+    ) -> Result<Vec<MetricComparison>, Error> {
+        let mut groups = Vec::new();
+        for assistant in [range.assistant.clone().unwrap_or_default(), with.to_owned()] {
+            let range = FactsRange { assistant: Some(assistant), at_most: MOST_COMPARED, ..range.clone() };
+            let turns = self.engine()?.turn_facts(scope, range).await?;
+            let prices = self.prices();
+            groups.push(turns.iter().map(|turn| scores_of(turn, &prices)).collect::<Vec<Scores>>());
+        }
+        let compared = tokio::task::spawn_blocking(move || compare_groups(&groups[0], &groups[1])).await;
+        compared.map_err(Error::other)
+    }
+
     /// The turns behind a figure whose conversations are still there, the newest first, at most so many.
     ///
     /// # Errors
@@ -213,6 +238,45 @@ fn insights(turns: &[TurnFacts], bucket_seconds: u64, prices: &Prices) -> Insigh
     insights.total.finish();
     insights.over_time.values_mut().chain(insights.by_assistant.values_mut()).for_each(TurnTotals::finish);
     insights
+}
+
+/// What was measured of a turn, as it is of an answer to a question of a dataset.
+fn scores_of(turn: &TurnFacts, prices: &Prices) -> Scores {
+    let mut scores = Scores::new();
+    let mut add = |metric, share: Option<Share>| scores.extend(share.map(|share| (metric, share)));
+    let measures = &turn.measures;
+    let flag = |is: bool| Some(Share::one(f64::from(u8::from(is))));
+    let seconds = |milliseconds: u64| Share::one(milliseconds as f64 / 1000.0);
+    add(EvalMetric::Failed, flag(turn.status == RunStatus::Failed));
+    add(EvalMetric::Seconds, measures.took_ms.map(seconds));
+    add(EvalMetric::FirstWord, measures.first_word_ms.map(seconds));
+    if !measures.usage.is_empty() {
+        let tokens: u64 = measures.usage.values().map(|(read, written)| read + written).sum();
+        add(EvalMetric::Tokens, Some(Share::one(tokens as f64)));
+        let mut costs = measures
+            .usage
+            .iter()
+            .map(|(model, (read, written))| prices.get(model).map(|prices| prices.cost(*read, *written)));
+        add(EvalMetric::Cost, costs.try_fold(0.0, |all, cost| Some(all + cost?)).map(Share::one));
+    }
+    let rated = turn.good + turn.bad;
+    let liked = Share { sum: f64::from(turn.good), of: f64::from(rated) };
+    add(EvalMetric::Liked, (rated > 0).then_some(liked));
+    let Some(outcome) = measures.outcome else { return scores };
+    add(EvalMetric::Refused, flag(outcome == AnswerOutcome::Unanswered));
+    if matches!(outcome, AnswerOutcome::Cited | AnswerOutcome::Uncited) {
+        let quoted = f64::from(measures.quotes.iter().sum::<u32>());
+        let metrics = [EvalMetric::CitationsExact, EvalMetric::CitationsFuzzy, EvalMetric::CitationsNotFound];
+        for (metric, count) in metrics.into_iter().zip(measures.quotes) {
+            add(metric, (quoted > 0.0).then_some(Share { sum: f64::from(count), of: quoted }));
+        }
+        let warned = |is: fn(WarningKind) -> bool| {
+            Some(Share::one(measures.warnings.iter().filter(|kind| is(**kind)).count() as f64))
+        };
+        add(EvalMetric::UnsupportedValues, warned(is_about_a_value));
+        add(EvalMetric::UnsupportedSentences, warned(|kind| kind == WarningKind::Unsupported));
+    }
+    scores
 }
 
 impl TurnTotals {
@@ -275,6 +339,7 @@ mod tests {
                 first_word_ms: Some(took_ms / 2),
                 warnings: vec![WarningKind::ValueNotFound; usize::from(outcome == AnswerOutcome::Withheld)],
                 rounds: 0,
+                quotes: [1, 0, 0],
                 usage: [("strong".to_owned(), (1000, 100)), ("small".to_owned(), (10, 1))].into(),
             },
             good: u32::from(outcome == AnswerOutcome::Cited),

@@ -7,6 +7,7 @@ mod app;
 mod assistants;
 mod bench;
 mod builder;
+mod datasets;
 mod documents;
 mod error;
 mod eval;

@@ -146,6 +146,41 @@ pub trait Engine: Spending {
     /// Fails if the backend does.
     async fn turn_facts(&self, scope: &Scope, range: FactsRange) -> Result<Vec<TurnFacts>, Error>;
 
+    /// Keeps a question of a dataset of the scope's tenant; one that has its id is replaced.
+    ///
+    /// # Errors
+    /// Fails if the backend does.
+    async fn put_dataset_item(
+        &self,
+        scope: &Scope,
+        dataset: &str,
+        id: &str,
+        content: Value,
+    ) -> Result<(), Error>;
+
+    /// Deletes a question of a dataset, or the whole dataset; says how many questions there were.
+    ///
+    /// # Errors
+    /// Fails if the backend does.
+    async fn delete_dataset_items(
+        &self,
+        scope: &Scope,
+        dataset: &str,
+        id: Option<&str>,
+    ) -> Result<usize, Error>;
+
+    /// The questions of a dataset, in the order in which they were picked; none if there is no such dataset.
+    ///
+    /// # Errors
+    /// Fails if the backend does.
+    async fn dataset_items(&self, scope: &Scope, dataset: &str) -> Result<Vec<Value>, Error>;
+
+    /// The datasets of the scope's tenant by name, with how many questions each has.
+    ///
+    /// # Errors
+    /// Fails if the backend does.
+    async fn datasets(&self, scope: &Scope) -> Result<Vec<(String, u64)>, Error>;
+
     /// Begins a thread without a turn. The second value is whether it is new; one that is there stays as it is.
     ///
     /// # Errors

@@ -16,6 +16,8 @@ pub struct TurnMeasures {
     pub took_ms: Option<u64>,
     /// How long it took to the first word of its answer.
     pub first_word_ms: Option<u64>,
+    /// How many quotations of the answer were found word for word, with slips, and not at all.
+    pub quotes: [u32; 3],
     /// What the guard found.
     pub warnings: Vec<WarningKind>,
     /// In how many rounds it was researched.

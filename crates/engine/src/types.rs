@@ -296,6 +296,8 @@ pub struct Feedback {
     pub score: i8,
     /// Why, in their words; may be empty.
     pub comment: String,
+    /// Who gave it: the name of a key or a person; empty if that is not known.
+    pub author: String,
     /// When it was given.
     pub created: SystemTime,
 }

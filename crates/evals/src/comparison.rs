@@ -6,6 +6,7 @@
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metric::{Direction, EvalMetric};
@@ -13,13 +14,15 @@ use crate::score::{Scores, Share};
 
 /// So often questions are drawn.
 const DRAWS: usize = 10_000;
+/// Of fewer answers nothing is said: they are too few for their spread to be known.
+const LEAST_ANSWERS: usize = 20;
 /// How often, of all comparisons of two that are alike, any metric may seem to differ.
 const FALSE_ALARMS: f64 = 0.05;
 /// The same answers give the same figures.
 const SEED: u64 = 0x1b1d;
 
 /// What a difference says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ComparisonVerdict {
     /// The candidate is better, by more than the spread.
@@ -28,7 +31,7 @@ pub enum ComparisonVerdict {
     Worse,
     /// The difference is within the spread.
     Same,
-    /// It is only told, or was measured of one of them alone.
+    /// It is only told, or was measured of one of them alone or of too few answers.
     Untold,
 }
 
@@ -45,7 +48,7 @@ impl ComparisonVerdict {
 }
 
 /// One metric of two configurations.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MetricComparison {
     /// What was measured.
     pub metric: EvalMetric,
@@ -94,7 +97,9 @@ fn compared(
     let (baseline, candidate) = (Table::of(baseline), Table::of(candidate));
     let measured = |metric: &EvalMetric| baseline.has(*metric) || candidate.has(*metric);
     let metrics: Vec<EvalMetric> = EvalMetric::ALL.into_iter().filter(measured).collect();
-    let both = |metric: EvalMetric| baseline.has(metric) && candidate.has(metric);
+    let both = |metric: EvalMetric| {
+        baseline.answers(metric) >= LEAST_ANSWERS && candidate.answers(metric) >= LEAST_ANSWERS
+    };
     let judged =
         metrics.iter().filter(|metric| metric.direction() != Direction::Neutral && both(**metric)).count();
     let mut drawn: Vec<Vec<f64>> = vec![Vec::new(); metrics.len()];
@@ -167,7 +172,12 @@ impl Table {
     }
 
     fn has(&self, metric: EvalMetric) -> bool {
-        self.column(metric).iter().any(|share| share.of > 0.0)
+        self.answers(metric) > 0
+    }
+
+    /// Of how many answers it was measured.
+    fn answers(&self, metric: EvalMetric) -> usize {
+        self.column(metric).iter().filter(|share| share.of > 0.0).count()
     }
 
     fn total(&self, metric: EvalMetric) -> Option<f64> {
@@ -245,11 +255,17 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_what_only_one_of_them_has() {
+    fn nothing_is_said_of_few_answers_or_of_what_only_one_of_them_has() {
         let mut with = scores(true, 1.0);
         with.insert(EvalMetric::Judged, Share::one(1.0));
         let compared = compare(&[(scores(true, 1.0), with)]);
         assert_eq!(of(&compared, EvalMetric::Judged).verdict, ComparisonVerdict::Untold);
+        let few: Vec<(Scores, Scores)> = (0..19).map(|_| (scores(true, 1.0), scores(false, 9.0))).collect();
+        assert!(
+            compare(&few)
+                .iter()
+                .all(|one| one.verdict == ComparisonVerdict::Untold && one.interval.is_none())
+        );
         assert_eq!(compare(&[]), Vec::new());
     }
 }

@@ -7,6 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+/// The longest name of a dataset, in letters.
+const LONGEST_NAME: usize = 80;
+
 /// A line of a dataset cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line} of the dataset: {problem}")]
@@ -112,6 +115,20 @@ impl DatasetItem {
         }
         known.narrow(Scope::of(Tenant::local())).map(drop).map_err(|error| format!("`scope`: {error}"))
     }
+}
+
+/// Whether a dataset can be called so.
+///
+/// # Errors
+/// Says how it can be called.
+pub fn check_dataset_name(name: &str) -> Result<(), String> {
+    let usable = |letter: char| letter.is_alphanumeric() || "-_. ".contains(letter);
+    if name.trim().is_empty() || name.chars().count() > LONGEST_NAME || !name.chars().all(usable) {
+        return Err(format!(
+            "the name of a dataset has 1 to {LONGEST_NAME} letters, digits, spaces, dots, hyphens and underscores"
+        ));
+    }
+    Ok(())
 }
 
 /// Reads a dataset. Empty lines are skipped.

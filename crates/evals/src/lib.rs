@@ -11,6 +11,8 @@ pub mod report;
 mod score;
 
 pub use comparison::{ComparisonVerdict, MetricComparison, compare, compare_groups, is_worse};
-pub use dataset::{DatasetError, DatasetItem, DatasetMessage, ExpectedPage, read_dataset, write_dataset};
+pub use dataset::{
+    DatasetError, DatasetItem, DatasetMessage, ExpectedPage, check_dataset_name, read_dataset, write_dataset,
+};
 pub use metric::{Direction, EvalMetric, Unit};
-pub use score::{EvalAnswer, JudgeVerdict, Judgement, Scores, Share, score, score_live};
+pub use score::{EvalAnswer, JudgeVerdict, Judgement, Scores, Share, is_about_a_value, score, score_live};

@@ -1,9 +1,10 @@
 //! What is measured of answers.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EvalMetric {
     /// Turns that failed.
@@ -38,6 +39,10 @@ pub enum EvalMetric {
     FormsValid,
     /// What the judge thinks: right 1, partly ½, wrong 0.
     Judged,
+    /// Turns that were answered with "I don't know".
+    Refused,
+    /// Of those who rated an answer, those who found it good.
+    Liked,
     /// Tokens of a turn.
     Tokens,
     /// What a turn costs, in dollars.
@@ -74,7 +79,7 @@ pub enum Unit {
 
 impl EvalMetric {
     /// All, in the order in which they are told.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::ValuesRight,
         Self::FactsRight,
         Self::Judged,
@@ -90,6 +95,8 @@ impl EvalMetric {
         Self::RefusalPrecision,
         Self::RefusalRecall,
         Self::FormsValid,
+        Self::Liked,
+        Self::Refused,
         Self::Failed,
         Self::Tokens,
         Self::Cost,
@@ -116,6 +123,8 @@ impl EvalMetric {
             Self::RefusalRecall => "refusals, recall",
             Self::FormsValid => "forms valid",
             Self::Judged => "judged right",
+            Self::Refused => "refused",
+            Self::Liked => "rated good",
             Self::Tokens => "tokens",
             Self::Cost => "cost",
             Self::Seconds => "seconds",
@@ -135,8 +144,9 @@ impl EvalMetric {
             | Self::RefusalPrecision
             | Self::RefusalRecall
             | Self::FormsValid
-            | Self::Judged => Direction::Up,
-            Self::CitationsFuzzy => Direction::Neutral,
+            | Self::Judged
+            | Self::Liked => Direction::Up,
+            Self::CitationsFuzzy | Self::Refused => Direction::Neutral,
             Self::Failed
             | Self::CitationsNotFound
             | Self::Uncited

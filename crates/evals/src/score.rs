@@ -189,7 +189,8 @@ fn seconds(milliseconds: u64) -> Share {
     Share::one(milliseconds as f64 / 1000.0)
 }
 
-fn is_about_a_value(kind: WarningKind) -> bool {
+/// Whether a warning is about a value that its sources do not support.
+pub fn is_about_a_value(kind: WarningKind) -> bool {
     use WarningKind as Kind;
     matches!(
         kind,

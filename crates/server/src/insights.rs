@@ -1,15 +1,18 @@
 //! What came of many turns, and the conversations behind each figure.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use axum::extract::State;
 use ibid_app::{Insights, TurnFilter};
 use ibid_engine::{FactsRange, TurnFacts};
+use ibid_evals::MetricComparison;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::{Api, operation};
 use crate::http::{Caller, Problem, Query};
+use crate::messages::answer_of;
 use crate::state::ServerState;
 use crate::threads::stamp;
 
@@ -26,16 +29,21 @@ pub(crate) fn routes(api: Api) -> Api {
             .query("to", "when it ends, in seconds since 1970; now if not given")
             .query("assistant", "only turns of this assistant")
     };
+    let compared = on("How another assistant differs from one, with the spread of each difference")
+        .query("with", "the other assistant")
+        .gives::<Vec<MetricComparison>>();
+    let passages =
+        on("The passages of answers that were marked wrong, those that are most often there first")
+            .gives::<Vec<MarkedPassage>>();
     let names: &'static str = "which ones: all, failed, unanswered, warned, good or bad";
     let turns = on("The turns behind a figure, the newest first")
         .query("filter", names)
         .query("limit", "how many, at most 500")
         .gives::<Vec<TurnView>>();
-    api.get("/insights", insights, on("What came of the turns in some time").gives::<Insights>()).get(
-        "/insights/turns",
-        turns_behind,
-        turns,
-    )
+    api.get("/insights", insights, on("What came of the turns in some time").gives::<Insights>())
+        .get("/insights/turns", turns_behind, turns)
+        .get("/insights/comparison", comparison, compared)
+        .get("/insights/passages", marked_passages, passages)
 }
 
 /// A turn behind a figure.
@@ -76,15 +84,7 @@ async fn turns_behind(
     query: Query,
 ) -> Result<axum::Json<Vec<TurnView>>, Problem> {
     let (from, to) = times(&query)?;
-    let wanted = query.one("filter").unwrap_or("all");
-    let filter = TurnFilter::ALL.into_iter().find(|(name, _)| *name == wanted).map(|(_, filter)| filter);
-    let Some(filter) = filter else {
-        let names: Vec<&str> = TurnFilter::ALL.iter().map(|(name, _)| *name).collect();
-        return Err(Problem::invalid(format!(
-            "there is no filter `{wanted}`; there are {}",
-            names.join(", ")
-        )));
-    };
+    let filter = filter_of(query.one("filter").unwrap_or("all"))?;
     let limit = match query.one("limit") {
         Some(text) => text.parse().map_err(|_| Problem::invalid("`limit` is a number"))?,
         None => LISTED.0,
@@ -95,7 +95,77 @@ async fn turns_behind(
     Ok(axum::Json(turns.into_iter().filter_map(to_wire).collect()))
 }
 
-fn times(query: &Query) -> Result<(SystemTime, SystemTime), Problem> {
+async fn comparison(
+    State(app): State<ServerState>,
+    caller: Caller,
+    query: Query,
+) -> Result<axum::Json<Vec<MetricComparison>>, Problem> {
+    let (from, to) = times(&query)?;
+    let (Some(one), Some(other)) = (query.one("assistant"), query.one("with")) else {
+        return Err(Problem::invalid("`assistant` and `with` say which two are compared"));
+    };
+    let range = FactsRange { from, to, assistant: Some(one.to_owned()), at_most: usize::MAX };
+    Ok(axum::Json(app.app().compare_assistants(&caller.scope, range, other).await?))
+}
+
+/// A page that answers cite which were marked wrong.
+#[derive(Serialize, JsonSchema)]
+struct MarkedPassage {
+    document_id: String,
+    title: String,
+    page: Option<u32>,
+    /// How many of these answers cite it.
+    answers: usize,
+    /// The words that were cited last.
+    snippet: String,
+    /// Why the answers were marked, in the words of those who did, and who they are.
+    comments: Vec<String>,
+    /// The last of the turns.
+    run_id: String,
+    thread_id: String,
+}
+
+async fn marked_passages(
+    State(app): State<ServerState>,
+    caller: Caller,
+    query: Query,
+) -> Result<axum::Json<Vec<MarkedPassage>>, Problem> {
+    let (from, to) = times(&query)?;
+    let assistant = query.one("assistant").map(str::to_owned);
+    let range = FactsRange { from, to, assistant, at_most: LISTED.0 };
+    let (engine, scope) = (app.engine(), &caller.scope);
+    let mut pages: BTreeMap<(String, Option<u32>), MarkedPassage> = BTreeMap::new();
+    for turn in app.app().turns_behind(scope, range, TurnFilter::Bad).await? {
+        let Some(run) = turn.run else { continue };
+        let found = engine.run(scope, run).await?;
+        let answer = answer_of(engine, scope, &found).await?.and_then(|answer| answer.message.metadata);
+        let given = engine.feedback(scope, run).await?;
+        let why = given.iter().filter(|one| one.score < 0 && !one.comment.is_empty());
+        let comments: Vec<String> = why.map(|one| format!("{}: {}", one.author, one.comment)).collect();
+        let cited = answer.map(|answer| answer.citations).unwrap_or_default();
+        let mut seen = BTreeSet::new();
+        for citation in cited.into_iter().filter(|one| seen.insert((one.document_id.clone(), one.page))) {
+            let at = (citation.document_id.clone(), citation.page);
+            let page = pages.entry(at).or_insert_with(|| MarkedPassage {
+                document_id: citation.document_id,
+                title: citation.title,
+                page: citation.page,
+                answers: 0,
+                snippet: citation.snippet,
+                comments: Vec::new(),
+                run_id: run.to_string(),
+                thread_id: found.thread.to_string(),
+            });
+            page.answers += 1;
+            page.comments.extend(comments.iter().cloned());
+        }
+    }
+    let mut pages: Vec<MarkedPassage> = pages.into_values().collect();
+    pages.sort_by_key(|page| std::cmp::Reverse(page.answers));
+    Ok(axum::Json(pages))
+}
+
+pub(crate) fn times(query: &Query) -> Result<(SystemTime, SystemTime), Problem> {
     let time = |name: &str| {
         let Some(text) = query.one(name) else { return Ok::<_, Problem>(None) };
         let seconds = text.parse::<u32>().map_err(|_| {
@@ -109,6 +179,15 @@ fn times(query: &Query) -> Result<(SystemTime, SystemTime), Problem> {
         return Err(Problem::invalid("`from` must be before `to`"));
     }
     Ok((from, to))
+}
+
+/// The filter of a name.
+pub(crate) fn filter_of(wanted: &str) -> Result<TurnFilter, Problem> {
+    let filter = TurnFilter::ALL.into_iter().find(|(name, _)| *name == wanted).map(|(_, filter)| filter);
+    filter.ok_or_else(|| {
+        let names: Vec<&str> = TurnFilter::ALL.iter().map(|(name, _)| *name).collect();
+        Problem::invalid(format!("there is no filter `{wanted}`; there are {}", names.join(", ")))
+    })
 }
 
 fn to_wire(turn: TurnFacts) -> Option<TurnView> {

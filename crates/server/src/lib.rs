@@ -7,6 +7,7 @@ mod access;
 mod api;
 mod assistants;
 mod connections;
+mod datasets;
 mod docs;
 mod documents;
 mod health;
@@ -65,6 +66,7 @@ pub fn router(
         .and(status::routes)
         .and(metrics::routes)
         .and(insights::routes)
+        .and(datasets::routes)
         .streams::<RunEvent<TurnEvent>>("TurnEvent")
         .streams::<RunEvent<LoadEvent>>("LoadEvent")
         .into_parts();

@@ -24,6 +24,9 @@ export const names = {
   page: (document: string, page: number) => ["page", document, page] as const,
   status: ["status"] as const,
   insights: (of: Period) => ["insights", of] as const,
+  datasets: ["datasets"] as const,
+  comparison: (of: Period, other: string) => ["comparison", of, other] as const,
+  markedPassages: (of: Period) => ["marked-passages", of] as const,
   insightTurns: (of: Period & { filter: TurnFilter }) => ["insight-turns", of] as const,
 };
 
@@ -194,6 +197,36 @@ export function useInsightTurns(of: Period & { readonly filter: TurnFilter }) {
         await api.GET("/insights/turns", { params: { query: { ...inPeriod(of), filter: of.filter, limit: "200" } } }),
       ),
     placeholderData: keepPreviousData,
+    staleTime: 30_000,
+  });
+}
+
+/** The datasets by name. */
+export function useDatasets() {
+  return useQuery({
+    queryKey: names.datasets,
+    queryFn: async () => body(await api.GET("/datasets")),
+    staleTime: 10_000,
+  });
+}
+
+/** How another assistant differs from that of a period. */
+export function useComparison(of: Period, other: string) {
+  return useQuery({
+    queryKey: names.comparison(of, other),
+    queryFn: async () =>
+      body(await api.GET("/insights/comparison", { params: { query: { ...inPeriod(of), with: other } } })),
+    placeholderData: keepPreviousData,
+    staleTime: 30_000,
+    enabled: !!of.assistant && !!other && of.assistant !== other,
+  });
+}
+
+/** The passages of answers that were marked wrong. */
+export function useMarkedPassages(of: Period) {
+  return useQuery({
+    queryKey: names.markedPassages(of),
+    queryFn: async () => body(await api.GET("/insights/passages", { params: { query: inPeriod(of) } })),
     staleTime: 30_000,
   });
 }

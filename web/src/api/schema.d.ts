@@ -2416,6 +2416,361 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/insights/comparison": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How another assistant differs from one, with the spread of each difference */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description when it begins, in seconds since 1970; seven days ago if not given */
+                    from?: string;
+                    /** @description when it ends, in seconds since 1970; now if not given */
+                    to?: string;
+                    /** @description only turns of this assistant */
+                    assistant?: string;
+                    /** @description the other assistant */
+                    with?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description done */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["MetricComparison"][];
+                    };
+                };
+                "4XX": components["responses"]["Problem"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/insights/passages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The passages of answers that were marked wrong, those that are most often there first */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description when it begins, in seconds since 1970; seven days ago if not given */
+                    from?: string;
+                    /** @description when it ends, in seconds since 1970; now if not given */
+                    to?: string;
+                    /** @description only turns of this assistant */
+                    assistant?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description done */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["MarkedPassage"][];
+                    };
+                };
+                "4XX": components["responses"]["Problem"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/datasets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Datasets by name */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description done */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Dataset"][];
+                    };
+                };
+                "4XX": components["responses"]["Problem"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/datasets/{dataset}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The questions of a dataset */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    dataset: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description done */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["DatasetItem"][];
+                    };
+                };
+                "4XX": components["responses"]["Problem"];
+            };
+        };
+        put?: never;
+        post?: never;
+        /** Delete a dataset */
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    dataset: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description done */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                "4XX": components["responses"]["Problem"];
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/datasets/{dataset}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A dataset as a file for `ibid eval` */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    dataset: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description the file */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "*/*": unknown;
+                    };
+                };
+                "4XX": components["responses"]["Problem"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/datasets/{dataset}/items": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Add the question of a turn */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    dataset: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["DatasetItemAdd"];
+                };
+            };
+            responses: {
+                /** @description done */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["DatasetItem"];
+                    };
+                };
+                "4XX": components["responses"]["Problem"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/datasets/{dataset}/items/{item}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Delete a question */
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    dataset: string;
+                    item: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description done */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                "4XX": components["responses"]["Problem"];
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/datasets/{dataset}/turns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Add the turns behind a figure */
+        post: {
+            parameters: {
+                query?: {
+                    /** @description when it begins, in seconds since 1970; seven days ago if not given */
+                    from?: string;
+                    /** @description when it ends, in seconds since 1970; now if not given */
+                    to?: string;
+                    /** @description only turns of this assistant */
+                    assistant?: string;
+                    /** @description which ones: all, failed, unanswered, warned, good or bad */
+                    filter?: string;
+                };
+                header?: never;
+                path: {
+                    dataset: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description done */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["AddedTurns"];
+                    };
+                };
+                "4XX": components["responses"]["Problem"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -3138,6 +3493,8 @@ export interface components {
             /** Format: int8 */
             score: number;
             comment: string;
+            /** @description Who gave it: the name of a key or a person. */
+            author: string;
             created_at: string;
         };
         FeedbackGive: {
@@ -3827,6 +4184,137 @@ export interface components {
             /** Format: uint32 */
             bad: number;
         };
+        /** @description One metric of two configurations. */
+        MetricComparison: {
+            /** @description What was measured. */
+            metric: components["schemas"]["EvalMetric"];
+            /**
+             * Format: double
+             * @description Of the first configuration.
+             */
+            baseline?: number | null;
+            /**
+             * Format: double
+             * @description Of the second.
+             */
+            candidate?: number | null;
+            /**
+             * Format: double
+             * @description The second less the first.
+             */
+            difference?: number | null;
+            /** @description Where that lies, with its spread. */
+            interval?: [
+                number,
+                number
+            ] | null;
+            /** @description What it says. */
+            verdict: components["schemas"]["ComparisonVerdict"];
+        };
+        /** @description What is measured. */
+        EvalMetric: "failed" | "citations_exact" | "citations_fuzzy" | "citations_not_found" | "uncited" | "unsupported_values" | "unsupported_sentences" | "page_recall" | "page_rank" | "pages_cited" | "values_right" | "facts_right" | "refusal_precision" | "refusal_recall" | "forms_valid" | "judged" | "refused" | "liked" | "tokens" | "cost" | "seconds" | "first_word";
+        /** @description What a difference says. */
+        ComparisonVerdict: "better" | "worse" | "same" | "untold";
+        /** @description A page that answers cite which were marked wrong. */
+        MarkedPassage: {
+            document_id: string;
+            title: string;
+            /** Format: uint32 */
+            page?: number | null;
+            /**
+             * Format: uint
+             * @description How many of these answers cite it.
+             */
+            answers: number;
+            /** @description The words that were cited last. */
+            snippet: string;
+            /** @description Why the answers were marked, in the words of those who did, and who they are. */
+            comments: string[];
+            /** @description The last of the turns. */
+            run_id: string;
+            thread_id: string;
+        };
+        /** @description A dataset. */
+        Dataset: {
+            name: string;
+            /**
+             * Format: uint64
+             * @description How many questions it has.
+             */
+            items: number;
+        };
+        /** @description A question with what is known of its answer. What is not given is not measured. */
+        DatasetItem: {
+            /** @description What it is called; its line if it has no name. */
+            id?: string;
+            /** @description What is asked. */
+            question: string;
+            /** @description What was said before, oldest first. */
+            history?: components["schemas"]["DatasetMessage"][];
+            /** @description What it is narrowed to: `documents`, `corpora`, `types`, `languages`. */
+            scope?: {
+                [key: string]: unknown;
+            };
+            /** @description Which mode of the assistant. */
+            mode?: string | null;
+            /** @description Which format. */
+            format?: string | null;
+            /** @description The pages that hold the answer. */
+            pages?: components["schemas"]["ExpectedPage"][];
+            /** @description What a right answer says word for word: numbers, codes, names. */
+            values?: string[];
+            /** @description What a right answer says in some words. */
+            facts?: string[];
+            /** @description Whether the documents do not hold the answer; no if pages, values or facts are given. */
+            refusal?: boolean | null;
+        };
+        /** @description A message before a question. */
+        DatasetMessage: {
+            /** @description Who said it: `user` or `assistant`. */
+            role: string;
+            /** @description What was said. */
+            text: string;
+        };
+        /** @description A page that holds an answer. */
+        ExpectedPage: {
+            /** @description Its document, by id or title. */
+            document: string;
+            /**
+             * Format: uint32
+             * @description The page, from 1.
+             */
+            page: number;
+        };
+        /** @description A turn that becomes a question of a dataset. What is expected is what the turn did, unless it is said. */
+        DatasetItemAdd: {
+            /** @description Which turn. */
+            run_id: string;
+            /**
+             * @description The pages that hold the answer; those that it cites if not given.
+             * @default null
+             */
+            pages?: components["schemas"]["ExpectedPage"][] | null;
+            /**
+             * @description What a right answer says word for word.
+             * @default []
+             */
+            values?: string[];
+            /**
+             * @description What a right answer says in some words.
+             * @default []
+             */
+            facts?: string[];
+            /**
+             * @description Whether the documents do not hold the answer; as the turn found if not given.
+             * @default null
+             */
+            refusal?: boolean | null;
+        };
+        /** @description How many turns were added. */
+        AddedTurns: {
+            /** Format: uint */
+            added: number;
+        };
         /** @description One search that a turn makes. */
         SearchRequest: {
             /** @description What is searched for, in several phrasings. */
@@ -4307,6 +4795,16 @@ export type Insights = components['schemas']['Insights'];
 export type TurnTotals = components['schemas']['TurnTotals'];
 export type ModelTotals = components['schemas']['ModelTotals'];
 export type InsightTurn = components['schemas']['InsightTurn'];
+export type MetricComparison = components['schemas']['MetricComparison'];
+export type EvalMetric = components['schemas']['EvalMetric'];
+export type ComparisonVerdict = components['schemas']['ComparisonVerdict'];
+export type MarkedPassage = components['schemas']['MarkedPassage'];
+export type Dataset = components['schemas']['Dataset'];
+export type DatasetItem = components['schemas']['DatasetItem'];
+export type DatasetMessage = components['schemas']['DatasetMessage'];
+export type ExpectedPage = components['schemas']['ExpectedPage'];
+export type DatasetItemAdd = components['schemas']['DatasetItemAdd'];
+export type AddedTurns = components['schemas']['AddedTurns'];
 export type SearchRequest = components['schemas']['SearchRequest'];
 export type RunStatus = components['schemas']['RunStatus'];
 export type LoadSummary = components['schemas']['LoadSummary'];

@@ -3,6 +3,7 @@
 import { ActionBarPrimitive, MessagePrimitive } from "@assistant-ui/react";
 import { useEffect, useRef } from "react";
 import type { AnswerMetadata, Warning } from "../api/schema";
+import { PickButton } from "../insights/pick";
 import { CopyButton } from "../ui/copy";
 import { Icon } from "../ui/icons";
 import { useNumbers, useWords } from "../words";
@@ -55,6 +56,7 @@ export function Answer() {
             <Icon name="retry" />
           </ActionBarPrimitive.Reload>
           {run && <FeedbackButtons run={run} />}
+          {run && <PickButton run={run} />}
           {metadata.structured !== undefined && !offer && (
             <button type="button" className="button bare" onClick={() => show(`details:${item.id}`)}>
               <Icon name="documents" />

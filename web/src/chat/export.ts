@@ -1,5 +1,6 @@
 // Exports a conversation as Markdown, with the citations of each answer.
 
+import { saveFile } from "../ui/save";
 import type { Words } from "../words";
 import type { Item } from "./items";
 import { matched } from "./match";
@@ -19,9 +20,6 @@ export function toMarkdown(title: string, items: readonly Item[], words: Words):
 }
 
 export function saveConversation(title: string, items: readonly Item[], words: Words) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([toMarkdown(title, items, words)], { type: "text/markdown" }));
-  link.download = `${title.replace(/[^\p{L}\p{N}]+/gu, "-").slice(0, 60) || "ibid"}.md`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  const name = `${title.replace(/[^\p{L}\p{N}]+/gu, "-").slice(0, 60) || "ibid"}.md`;
+  saveFile(name, new Blob([toMarkdown(title, items, words)], { type: "text/markdown" }));
 }

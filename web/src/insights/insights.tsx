@@ -8,6 +8,8 @@ import { Problem, TableFrame, Waiting } from "../ui/parts";
 import { useTitle } from "../ui/title";
 import { useNumbers, useWords } from "../words";
 import { Chart, type Series } from "./chart";
+import { Comparison, MarkedPassages } from "./comparison";
+import { Datasets } from "./datasets";
 import { Turns } from "./turns";
 
 const HOUR = 3600;
@@ -69,6 +71,8 @@ export function InsightsView() {
             {insights.data.truncated && <p className="small soft">{words.insights.cut}</p>}
             <Charts insights={insights.data} from={from} to={now} picked={picked} onPick={setPicked} />
             <Tables insights={insights.data} />
+            <Comparison period={{ from, to: now }} assistants={Object.keys(insights.data.by_assistant)} />
+            <MarkedPassages period={{ from, to: now, assistant }} />
             <Turns
               from={Math.max(picked ?? from, from)}
               to={picked === undefined ? now : Math.min(picked + length, now)}
@@ -76,6 +80,7 @@ export function InsightsView() {
               filter={filter}
               onFilter={setFilter}
             />
+            <Datasets />
           </>
         )}
       </div>

@@ -5,6 +5,7 @@ import { address } from "../route";
 import { Icon } from "../ui/icons";
 import { Problem, TableFrame, Waiting } from "../ui/parts";
 import { useNumbers, useWords } from "../words";
+import { AddTurns } from "./datasets";
 
 type TurnsProps = {
   readonly from: number;
@@ -36,6 +37,7 @@ export function Turns({ from, to, assistant, filter, onFilter }: TurnsProps) {
       </header>
       {turns.error && <Problem error={turns.error} again={() => turns.refetch()} />}
       {!turns.data && !turns.error && <Waiting label={words.insights.loading} />}
+      {turns.data && turns.data.length > 0 && <AddTurns of={{ from, to, assistant, filter }} />}
       {turns.data?.length === 0 && <p className="soft">{words.insights.noTurns}</p>}
       {turns.data && turns.data.length > 0 && (
         <TableFrame label={words.insights.turns} className="card">

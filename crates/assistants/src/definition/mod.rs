@@ -79,6 +79,18 @@ pub struct Definition {
     pub chunks: Chunks,
     /// Documents that are fetched from elsewhere.
     pub documents: Vec<RemoteDocument>,
+    /// Another assistant that answers a share of the conversations in its place, to compare the two.
+    pub variant: Option<Variant>,
+}
+
+/// Another assistant that answers a share of the conversations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Variant {
+    /// Its name.
+    pub assistant: String,
+    /// The share, from 0 to 1. Which conversations it answers depends on their ids alone, so that each is answered by the same.
+    pub share: f64,
 }
 
 /// What an assistant may answer from.
@@ -359,6 +371,7 @@ impl Default for Definition {
             columns: BTreeMap::new(),
             chunks: Chunks::default(),
             documents: Vec::new(),
+            variant: None,
         }
     }
 }
@@ -451,6 +464,9 @@ impl Definition {
         }
         problems
             .extend(self.catalogue.problems(self.graphs().contains(&GraphKind::Concierge), &self.financing));
+        if let Some(variant) = self.variant.as_ref().filter(|variant| !(0.0..=1.0).contains(&variant.share)) {
+            problems.push(format!("`variant.share` is {}; it goes from 0 to 1", variant.share));
+        }
         if self.retrieval.top == 0 {
             problems.push("`retrieval.top` is 0, so that nothing would be found".to_owned());
         }

@@ -6,6 +6,7 @@ mod assistants;
 mod beside_a_server;
 mod compatibility;
 mod documents;
+mod eval_self;
 mod evals;
 mod folders;
 mod models;

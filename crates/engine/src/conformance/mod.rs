@@ -74,6 +74,7 @@ macro_rules! engine_conformance_tests {
             reading::the_state_after_any_step_can_be_read_and_forked_from,
             reading::tenants_do_not_see_each_other,
             reading::what_came_of_turns_is_kept,
+            reading::questions_are_picked_for_datasets,
             reading::a_deleted_thread_is_gone_also_while_it_works,
             threads::a_thread_can_begin_without_a_turn,
             threads::threads_are_found_by_what_is_noted_and_by_what_they_do,

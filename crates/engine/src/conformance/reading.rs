@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use ibid_core::{Message, Scope, ThreadId};
-use serde_json::Map;
+use serde_json::{Map, Value, json};
 
 use super::{Play, Subject};
 use crate::{Error, FactsRange, Lifetime, MessageWindow, RunStatus, Stop, ThreadFilter, ThreadPage, Turn};
@@ -146,4 +146,22 @@ pub async fn what_came_of_turns_is_kept(subject: &dyn Subject) {
     let facts = play.engine.turn_facts(&play.scope, range()).await.expect("they can be read");
     assert_eq!(facts.len(), 2, "what was used stays known");
     assert!(facts.iter().all(|turn| turn.run.is_none() && turn.thread.is_none() && turn.title.is_empty()));
+}
+
+pub async fn questions_are_picked_for_datasets(subject: &dyn Subject) {
+    let play = Play::begin(subject, "datasets").await;
+    let (engine, scope) = (&play.engine, &play.scope);
+    let other = Scope::of("other".parse().expect("a tenant's name"));
+    for (id, question) in [("b", "first?"), ("a", "second?"), ("b", "first, put better?")] {
+        let content = json!({ "question": question });
+        engine.put_dataset_item(scope, "rates", id, content).await.expect("it can be kept");
+    }
+    let kept = engine.dataset_items(scope, "rates").await.expect("they can be read");
+    assert_eq!(kept, [json!({ "question": "first, put better?" }), json!({ "question": "second?" })]);
+    assert_eq!(engine.datasets(scope).await.expect("they can be listed"), [("rates".to_owned(), 2)]);
+    assert_eq!(engine.datasets(&other).await.expect("they can be listed"), []);
+    assert_eq!(engine.delete_dataset_items(&other, "rates", None).await.expect("it can be tried"), 0);
+    assert_eq!(engine.delete_dataset_items(scope, "rates", Some("b")).await.expect("it can be deleted"), 1);
+    assert_eq!(engine.delete_dataset_items(scope, "rates", None).await.expect("it can be deleted"), 1);
+    assert_eq!(engine.dataset_items(scope, "rates").await.expect("they can be read"), Vec::<Value>::new());
 }

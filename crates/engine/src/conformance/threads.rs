@@ -135,7 +135,12 @@ pub async fn a_deleted_run_leaves_what_it_said(subject: &dyn Subject) {
     assert!(matches!(early, Err(Error::Busy(_))), "got {early:?}");
     play.stage.let_one_go_on();
     play.ended(run).await;
-    let good = Feedback { score: 1, comment: "just right".to_owned(), created: std::time::UNIX_EPOCH };
+    let good = Feedback {
+        score: 1,
+        comment: "just right".to_owned(),
+        author: "ana".to_owned(),
+        created: std::time::UNIX_EPOCH,
+    };
     play.engine.add_feedback(&play.scope, run, good.clone()).await.expect("it can be kept");
     assert_eq!(play.engine.feedback(&play.scope, run).await.expect("it is kept"), [good]);
     play.engine.delete_run(&play.scope, run).await.expect("it can be deleted");

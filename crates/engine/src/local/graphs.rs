@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use ibid_core::{JobInput, Message, TurnInput};
+use ibid_core::{JobInput, Message, ThreadId, TurnInput};
 use ibid_graph::{
     CompiledGraph, Next, Record, ResumeError, RunCursor, Task, Topology, Update, Version, WalkError,
 };
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 /// A graph that answers a turn. Its result is what it says, also when it was stopped half-way.
 pub type TurnGraph = Arc<dyn CompiledGraph<TurnInput, Vec<Message>>>;
@@ -35,6 +36,7 @@ pub(super) type RunGraph = Arc<dyn CompiledGraph<RunInput, RunOutput>>;
 pub struct GraphEntry {
     pub(super) graph: RunGraph,
     pub(super) history: usize,
+    variant: Option<(String, f64)>,
 }
 
 impl GraphEntry {
@@ -43,18 +45,25 @@ impl GraphEntry {
 
     /// A graph that answers turns, with the usual window of history.
     pub fn turn(graph: TurnGraph) -> Self {
-        Self { graph: Arc::new(Turns(graph)), history: Self::HISTORY }
+        Self { graph: Arc::new(Turns(graph)), history: Self::HISTORY, variant: None }
     }
 
     /// A graph that does jobs.
     pub fn job(graph: JobGraph) -> Self {
-        Self { graph: Arc::new(Jobs(graph)), history: 0 }
+        Self { graph: Arc::new(Jobs(graph)), history: 0, variant: None }
     }
 
     /// With so many earlier messages at the beginning of a turn.
     #[must_use]
     pub fn with_history(mut self, messages: usize) -> Self {
         self.history = messages;
+        self
+    }
+
+    /// With another graph that answers a share of the threads in the place of this one. A thread is always answered by the same.
+    #[must_use]
+    pub fn with_variant(mut self, graph: &str, share: f64) -> Self {
+        self.variant = Some((graph.to_owned(), share));
         self
     }
 
@@ -90,6 +99,14 @@ impl Graphs {
         self.entry(name).map(|(entry, _)| entry)
     }
 
+    /// The graph that answers a thread: the one that is asked, or its variant.
+    pub(super) fn answering(&self, name: &str, thread: ThreadId) -> String {
+        let variant = self.get(name).and_then(|entry| entry.variant);
+        let chosen =
+            variant.filter(|(other, share)| position_of(name, thread) < *share && self.get(other).is_some());
+        chosen.map_or_else(|| name.to_owned(), |(other, _)| other)
+    }
+
     pub(super) fn version(&self, name: &str) -> Option<Version> {
         self.entry(name).map(|(_, version)| version)
     }
@@ -97,6 +114,13 @@ impl Graphs {
     pub(super) fn history(&self, name: &str) -> usize {
         self.get(name).map_or(0, |entry| entry.history)
     }
+}
+
+/// Where a thread stands among those of a graph, from 0 to 1: the same for ever, on every machine.
+fn position_of(graph: &str, thread: ThreadId) -> f64 {
+    let hash = Sha256::digest([graph.as_bytes(), thread.as_bytes()].concat());
+    let number = hash.iter().take(6).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+    number as f64 / (1_u64 << 48) as f64
 }
 
 impl FromIterator<(String, GraphEntry)> for Graphs {
@@ -184,5 +208,39 @@ impl<O> RunCursor<RunOutput> for Mapped<O> {
 
     fn output(&self) -> RunOutput {
         (self.output)(self.cursor.output())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ibid_graph::{END, Graph, START, State};
+
+    #[derive(Clone, serde::Serialize)]
+    struct Nothing;
+
+    impl State for Nothing {
+        type Update = ();
+        fn apply(&mut self, (): ()) {}
+    }
+
+    fn entry() -> GraphEntry {
+        let graph = Graph::<Nothing>::builder("one").node("one", async |_, _| Ok(()));
+        let graph = graph.edge(START, "one").edge("one", END).build().unwrap();
+        GraphEntry::turn(graph.compile(|_: TurnInput| Ok(Nothing), |_: &Nothing| Vec::new()))
+    }
+
+    #[test]
+    fn a_share_of_the_threads_is_answered_by_the_variant_and_stays_with_it() {
+        let entries = [("usual", entry().with_variant("new", 0.2)), ("new", entry())];
+        let graphs: Graphs = entries.into_iter().map(|(name, entry)| (name.to_owned(), entry)).collect();
+        let threads: Vec<ThreadId> = (0..2000).map(|_| ThreadId::new()).collect();
+        let answered = |thread: &&ThreadId| graphs.answering("usual", **thread) == "new";
+        let count = threads.iter().filter(answered).count();
+        assert!((320..480).contains(&count), "{count} of 2000");
+        assert_eq!(threads.iter().filter(answered).count(), count, "the same threads as before");
+        assert_eq!(graphs.answering("new", threads[0]), "new");
+        graphs.remove("new");
+        assert!(threads.iter().all(|thread| graphs.answering("usual", *thread) == "usual"));
     }
 }

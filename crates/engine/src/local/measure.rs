@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use ibid_core::answer::QuoteMatch;
 use ibid_core::event::TurnEvent;
 use ibid_core::{AnswerMetadata, metric, trace};
 use ibid_graph::{EventKind, EventSink, StepEvent};
@@ -60,6 +61,10 @@ pub(super) fn measured(live: &LiveRun, answer: Option<&AnswerMetadata>) -> TurnM
     measures.took_ms = live.elapsed().map(milliseconds);
     if let Some(answer) = answer {
         measures.outcome = Some(answer.outcome());
+        measures.quotes = [QuoteMatch::Exact, QuoteMatch::Fuzzy, QuoteMatch::NotFound].map(|kind| {
+            let found = answer.citations.iter().filter(|citation| citation.found == kind).count();
+            u32::try_from(found).unwrap_or(u32::MAX)
+        });
         measures.warnings = answer.warnings.iter().map(|warning| warning.kind).collect();
         measures.rounds = u32::try_from(answer.research.len()).unwrap_or(u32::MAX);
     }

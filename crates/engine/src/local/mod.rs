@@ -336,6 +336,39 @@ impl Engine for LocalEngine {
         Ok(self.0.readers.read(move |connection| store::read_facts(connection, &scope, &range)).await?)
     }
 
+    async fn put_dataset_item(
+        &self,
+        scope: &Scope,
+        dataset: &str,
+        id: &str,
+        content: Value,
+    ) -> Result<(), Error> {
+        let (scope, dataset, id) = (scope.clone(), dataset.to_owned(), id.to_owned());
+        let put = move |connection: &_| store::put_item(connection, &scope, &dataset, &id, &content);
+        Ok(self.writer()?.write(store::Batch::default(), put).await?)
+    }
+
+    async fn delete_dataset_items(
+        &self,
+        scope: &Scope,
+        dataset: &str,
+        id: Option<&str>,
+    ) -> Result<usize, Error> {
+        let (scope, dataset, id) = (scope.clone(), dataset.to_owned(), id.map(str::to_owned));
+        let delete = move |connection: &_| store::delete_items(connection, &scope, &dataset, id.as_deref());
+        Ok(self.writer()?.write(store::Batch::default(), delete).await?)
+    }
+
+    async fn dataset_items(&self, scope: &Scope, dataset: &str) -> Result<Vec<Value>, Error> {
+        let (scope, dataset) = (scope.clone(), dataset.to_owned());
+        Ok(self.0.readers.read(move |connection| store::read_items(connection, &scope, &dataset)).await?)
+    }
+
+    async fn datasets(&self, scope: &Scope) -> Result<Vec<(String, u64)>, Error> {
+        let scope = scope.clone();
+        Ok(self.0.readers.read(move |connection| store::list_datasets(connection, &scope)).await?)
+    }
+
     async fn create_thread(
         &self,
         scope: &Scope,

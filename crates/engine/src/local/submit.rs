@@ -125,10 +125,11 @@ impl Encoded {
 }
 
 impl LocalEngine {
-    pub(super) async fn submit_turn(&self, scope: Scope, turn: Turn) -> Result<Submitted, Error> {
+    pub(super) async fn submit_turn(&self, scope: Scope, mut turn: Turn) -> Result<Submitted, Error> {
         if turn.messages.is_empty() {
             return Err(Error::NoMessage);
         }
+        turn.assistant = self.0.graphs.answering(&turn.assistant, turn.thread);
         self.submit_run(scope, Requested::Turn(turn)).await
     }
 

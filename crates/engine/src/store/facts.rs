@@ -18,8 +18,8 @@ pub(crate) fn add_facts(
     measures: &TurnMeasures,
 ) -> Result<(), StoreError> {
     let sql = "INSERT OR REPLACE INTO turn_facts
-               (run, tenant, assistant, ended_ms, status, outcome, took_ms, first_word_ms, warnings, rounds, usage)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+               (run, tenant, assistant, ended_ms, status, outcome, took_ms, first_word_ms, warnings, rounds, usage, quotes)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
     let values = params![
         run,
         tenant.as_str(),
@@ -31,7 +31,8 @@ pub(crate) fn add_facts(
         measures.first_word_ms,
         encode(&measures.warnings)?,
         measures.rounds,
-        encode(&measures.usage)?
+        encode(&measures.usage)?,
+        encode(&measures.quotes)?
     ];
     connection.prepare_cached(sql)?.execute(values)?;
     Ok(())
@@ -46,7 +47,8 @@ pub(crate) fn read_facts(
     let sql = "SELECT runs.id, threads.id, title, assistant, turn_facts.ended_ms, turn_facts.status, outcome, took_ms,
                    first_word_ms, warnings, rounds, usage,
                    (SELECT count(*) FROM feedback WHERE feedback.run = turn_facts.run AND score > 0),
-                   (SELECT count(*) FROM feedback WHERE feedback.run = turn_facts.run AND score < 0)
+                   (SELECT count(*) FROM feedback WHERE feedback.run = turn_facts.run AND score < 0),
+                   quotes
                FROM turn_facts LEFT JOIN runs ON runs.key = turn_facts.run LEFT JOIN threads ON threads.key = runs.thread
                WHERE turn_facts.tenant = ?1 AND turn_facts.ended_ms >= ?2 AND turn_facts.ended_ms < ?3
                    AND (?4 IS NULL OR assistant = ?4)
@@ -59,7 +61,7 @@ pub(crate) fn read_facts(
     while let Some(row) = rows.next()? {
         let status: String = row.get(5)?;
         let outcome: Option<String> = row.get(6)?;
-        let (warnings, usage): (String, String) = (row.get(9)?, row.get(11)?);
+        let (warnings, usage, quotes): (String, String, String) = (row.get(9)?, row.get(11)?, row.get(14)?);
         found.push(TurnFacts {
             run: row.get::<_, Option<_>>(0)?.map(RunId::from_bytes),
             thread: row.get::<_, Option<_>>(1)?.map(ThreadId::from_bytes),
@@ -71,6 +73,7 @@ pub(crate) fn read_facts(
                 outcome: outcome.and_then(|text| serde_json::from_value(text.into()).ok()),
                 took_ms: row.get(7)?,
                 first_word_ms: row.get(8)?,
+                quotes: serde_json::from_str(&quotes).map_err(StoreError::damaged)?,
                 warnings: serde_json::from_str(&warnings).map_err(StoreError::damaged)?,
                 rounds: row.get(10)?,
                 usage: serde_json::from_str(&usage).map_err(StoreError::damaged)?,

@@ -1,6 +1,7 @@
 //! One SQLite file: one writer that shares commits, any number of readers, the growing journals of
 //! unfinished runs, and the statements.
 
+mod datasets;
 mod error;
 mod facts;
 mod feedback;
@@ -18,6 +19,7 @@ mod threads;
 mod traces;
 mod writer;
 
+pub(crate) use datasets::{delete_items, list_datasets, put_item, read_items};
 pub(crate) use error::StoreError;
 pub(crate) use facts::{add_facts, read_facts};
 pub(crate) use feedback::{add_feedback, read_feedback};

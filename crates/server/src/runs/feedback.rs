@@ -41,7 +41,8 @@ pub(super) async fn give(
         return Err(Problem::invalid("`score` is 1 for good, -1 for bad, or 0 for neither"));
     }
     let comment: String = asked.comment.chars().take(LONGEST).collect();
-    let given = Feedback { score: asked.score, comment, created: SystemTime::now() };
+    let author = caller.name.to_string();
+    let given = Feedback { score: asked.score, comment, author, created: SystemTime::now() };
     app.engine().add_feedback(&caller.scope, run, given.clone()).await?;
     let verdict = match given.score {
         1.. => "good",
@@ -80,9 +81,16 @@ pub(super) async fn given(
 pub(super) struct FeedbackView {
     score: i8,
     comment: String,
+    /// Who gave it: the name of a key or a person.
+    author: String,
     created_at: String,
 }
 
 fn to_wire(given: &Feedback) -> FeedbackView {
-    FeedbackView { score: given.score, comment: given.comment.clone(), created_at: stamp(given.created) }
+    FeedbackView {
+        score: given.score,
+        comment: given.comment.clone(),
+        author: given.author.clone(),
+        created_at: stamp(given.created),
+    }
 }
