@@ -76,8 +76,8 @@ test("questions are picked for a dataset, two assistants are compared, and bad a
   const turns = page.locator("section", { has: page.locator(".insight-filters") });
   await turns.getByRole("textbox", { name: "Dataset" }).fill("bad answers");
   await turns.getByRole("button", { name: "Add these to the dataset" }).click();
-  await expect(turns.getByText("1 added")).toBeVisible();
-  await expect(datasets.getByRole("row", { name: /bad answers\s*1/ })).toBeVisible();
+  await expect(turns.getByText(/^[1-9]\d* added$/)).toBeVisible();
+  await expect(datasets.getByRole("row", { name: /bad answers\s*[1-9]/ })).toBeVisible();
   await accessible(page);
   if (process.env.IBID_SHOTS)
     await page.screenshot({ path: `${process.env.IBID_SHOTS}/compare.png`, fullPage: true });
