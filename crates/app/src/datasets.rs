@@ -7,7 +7,6 @@ use ibid_evals::{DatasetItem, DatasetMessage, ExpectedPage};
 
 use crate::app::App;
 use crate::error::Error;
-use crate::insights::TurnFilter;
 
 /// So many messages before a question are kept with it.
 const HISTORY: usize = 20;
@@ -77,10 +76,9 @@ impl App {
         scope: &Scope,
         dataset: &str,
         range: FactsRange,
-        filter: TurnFilter,
     ) -> Result<usize, Error> {
         let mut added = 0;
-        for turn in self.turns_behind(scope, range, filter).await? {
+        for turn in self.engine()?.turn_facts(scope, range).await? {
             let Some(run) = turn.run else { continue };
             let Ok(mut item) = self.dataset_item_of(scope, run).await else { continue };
             if turn.bad > 0 {

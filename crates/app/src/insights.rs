@@ -99,47 +99,6 @@ pub struct ModelTotals {
 /// What tokens cost, by the name of the model.
 pub(crate) type Prices = BTreeMap<String, TokenPrices>;
 
-/// Which turns somebody wants to see.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TurnFilter {
-    /// All.
-    All,
-    /// Those that failed.
-    Failed,
-    /// Those whose answer the documents did not hold.
-    Unanswered,
-    /// Those whose answer the guard withheld or warned of.
-    Warned,
-    /// Those that somebody found good.
-    Good,
-    /// Those that somebody found bad.
-    Bad,
-}
-
-impl TurnFilter {
-    /// Each by its name.
-    pub const ALL: [(&str, Self); 6] = [
-        ("all", Self::All),
-        ("failed", Self::Failed),
-        ("unanswered", Self::Unanswered),
-        ("warned", Self::Warned),
-        ("good", Self::Good),
-        ("bad", Self::Bad),
-    ];
-
-    fn wants(self, turn: &TurnFacts) -> bool {
-        let outcome = turn.measures.outcome;
-        match self {
-            Self::All => true,
-            Self::Failed => turn.status == RunStatus::Failed,
-            Self::Unanswered => outcome == Some(AnswerOutcome::Unanswered),
-            Self::Warned => outcome == Some(AnswerOutcome::Withheld) || !turn.measures.warnings.is_empty(),
-            Self::Good => turn.good > 0,
-            Self::Bad => turn.bad > 0,
-        }
-    }
-}
-
 impl App {
     /// What came of the turns of a tenant in some time, of one assistant or of all.
     ///
@@ -152,7 +111,7 @@ impl App {
         to: SystemTime,
         assistant: Option<String>,
     ) -> Result<Insights, Error> {
-        let range = FactsRange { from, to, assistant, at_most: MOST_TURNS };
+        let range = FactsRange { assistant, at_most: MOST_TURNS, ..FactsRange::between(from, to) };
         let turns = self.engine()?.turn_facts(scope, range).await?;
         let piece = (to.duration_since(from).unwrap_or_default().as_secs() / PIECES).max(SHORTEST.as_secs());
         Ok(insights(&turns, piece, &self.prices()))
@@ -187,24 +146,6 @@ impl App {
         }
         let compared = tokio::task::spawn_blocking(move || compare_groups(&groups[0], &groups[1])).await;
         compared.map_err(Error::other)
-    }
-
-    /// The turns behind a figure whose conversations are still there, the newest first, at most so many.
-    ///
-    /// # Errors
-    /// Fails when the engine does.
-    pub async fn turns_behind(
-        &self,
-        scope: &Scope,
-        range: FactsRange,
-        filter: TurnFilter,
-    ) -> Result<Vec<TurnFacts>, Error> {
-        let most = range.at_most;
-        let all = FactsRange { at_most: MOST_TURNS, ..range };
-        let mut turns = self.engine()?.turn_facts(scope, all).await?;
-        turns.retain(|turn| turn.thread.is_some() && filter.wants(turn));
-        turns.truncate(most);
-        Ok(turns)
     }
 }
 

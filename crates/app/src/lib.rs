@@ -35,7 +35,7 @@ pub use health::{CheckResult, HealthCheck, ModelInfo, ServerInfo, data_folder_ch
 pub use health::{
     embedding_check, grounding_check, pdf_check, provider_check, recognition_check, reranking_check,
 };
-pub use insights::{Insights, ModelTotals, TurnFilter, TurnTotals};
+pub use insights::{Insights, ModelTotals, TurnTotals};
 pub use models::{ModelCatalog, NO_EMBEDDING, pulled_models};
 pub use nearest::hint;
 pub use offline::{OfflineLoads, OfflineThreads};

@@ -67,6 +67,53 @@ pub struct FactsRange {
     pub to: SystemTime,
     /// Only those of this assistant.
     pub assistant: Option<String>,
+    /// Only those.
+    pub filter: TurnFilter,
+    /// Whether those whose conversation was deleted are left out.
+    pub existing: bool,
     /// How many, the newest ones.
     pub at_most: usize,
+}
+
+impl FactsRange {
+    /// All turns of a time.
+    pub fn between(from: SystemTime, to: SystemTime) -> Self {
+        Self {
+            from,
+            to,
+            assistant: None,
+            filter: TurnFilter::All,
+            existing: false,
+            at_most: i64::MAX as usize,
+        }
+    }
+}
+
+/// Which turns somebody wants to see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TurnFilter {
+    /// All.
+    All,
+    /// Those that failed.
+    Failed,
+    /// Those whose answer the documents did not hold.
+    Unanswered,
+    /// Those whose answer the guard withheld or warned of.
+    Warned,
+    /// Those that somebody found good.
+    Good,
+    /// Those that somebody found bad.
+    Bad,
+}
+
+impl TurnFilter {
+    /// Each by its name.
+    pub const ALL: [(&str, Self); 6] = [
+        ("all", Self::All),
+        ("failed", Self::Failed),
+        ("unanswered", Self::Unanswered),
+        ("warned", Self::Warned),
+        ("good", Self::Good),
+        ("bad", Self::Bad),
+    ];
 }

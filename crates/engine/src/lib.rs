@@ -17,7 +17,7 @@ mod types;
 
 pub use engine::{Engine, EventStream};
 pub use error::{BackendError, Error};
-pub use facts::{FactsRange, TurnFacts, TurnMeasures};
+pub use facts::{FactsRange, TurnFacts, TurnFilter, TurnMeasures};
 pub use local::{
     Conversation, EngineFile, FileReport, GraphEntry, Graphs, JobGraph, LocalEngine, LocalSettings,
     LockGuard, TurnGraph,

@@ -146,8 +146,9 @@ async fn add_turns(
     let (from, to) = times(&query)?;
     let filter = filter_of(query.one("filter").unwrap_or("all"))?;
     let assistant = query.one("assistant").map(str::to_owned);
-    let range = FactsRange { from, to, assistant, at_most: MOST_AT_ONCE };
-    let added = app.app().add_turns_to_dataset(&caller.scope, &dataset, range, filter).await?;
+    let at_most = MOST_AT_ONCE;
+    let range = FactsRange { assistant, filter, existing: true, at_most, ..FactsRange::between(from, to) };
+    let added = app.app().add_turns_to_dataset(&caller.scope, &dataset, range).await?;
     Ok(axum::Json(AddedTurns { added }))
 }
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use axum::extract::State;
-use ibid_app::{Insights, TurnFilter};
-use ibid_engine::{FactsRange, TurnFacts};
+use ibid_app::Insights;
+use ibid_engine::{FactsRange, TurnFacts, TurnFilter};
 use ibid_evals::MetricComparison;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -90,8 +90,9 @@ async fn turns_behind(
         None => LISTED.0,
     };
     let assistant = query.one("assistant").map(str::to_owned);
-    let range = FactsRange { from, to, assistant, at_most: limit.min(LISTED.1) };
-    let turns = app.app().turns_behind(&caller.scope, range, filter).await?;
+    let at_most = limit.min(LISTED.1);
+    let range = FactsRange { assistant, filter, existing: true, at_most, ..FactsRange::between(from, to) };
+    let turns = app.engine().turn_facts(&caller.scope, range).await?;
     Ok(axum::Json(turns.into_iter().filter_map(to_wire).collect()))
 }
 
@@ -104,7 +105,7 @@ async fn comparison(
     let (Some(one), Some(other)) = (query.one("assistant"), query.one("with")) else {
         return Err(Problem::invalid("`assistant` and `with` say which two are compared"));
     };
-    let range = FactsRange { from, to, assistant: Some(one.to_owned()), at_most: usize::MAX };
+    let range = FactsRange { assistant: Some(one.to_owned()), ..FactsRange::between(from, to) };
     Ok(axum::Json(app.app().compare_assistants(&caller.scope, range, other).await?))
 }
 
@@ -132,10 +133,11 @@ async fn marked_passages(
 ) -> Result<axum::Json<Vec<MarkedPassage>>, Problem> {
     let (from, to) = times(&query)?;
     let assistant = query.one("assistant").map(str::to_owned);
-    let range = FactsRange { from, to, assistant, at_most: LISTED.0 };
+    let (filter, at_most) = (TurnFilter::Bad, LISTED.0);
+    let range = FactsRange { assistant, filter, existing: true, at_most, ..FactsRange::between(from, to) };
     let (engine, scope) = (app.engine(), &caller.scope);
     let mut pages: BTreeMap<(String, Option<u32>), MarkedPassage> = BTreeMap::new();
-    for turn in app.app().turns_behind(scope, range, TurnFilter::Bad).await? {
+    for turn in engine.turn_facts(scope, range).await? {
         let Some(run) = turn.run else { continue };
         let found = engine.run(scope, run).await?;
         let answer = answer_of(engine, scope, &found).await?.and_then(|answer| answer.message.metadata);

@@ -227,12 +227,7 @@ impl Side {
 
     /// What was measured of each turn.
     async fn facts(&self) -> Result<BTreeMap<RunId, TurnFacts>, Error> {
-        let range = FactsRange {
-            from: SystemTime::UNIX_EPOCH,
-            to: SystemTime::now() + Duration::from_secs(1),
-            assistant: None,
-            at_most: usize::try_from(i64::MAX).unwrap_or(usize::MAX),
-        };
+        let range = FactsRange::between(SystemTime::UNIX_EPOCH, SystemTime::now() + Duration::from_secs(1));
         let turns = self.app.engine()?.turn_facts(&self.scope, range).await?;
         Ok(turns.into_iter().filter_map(|turn| Some((turn.run?, turn))).collect())
     }

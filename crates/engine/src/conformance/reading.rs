@@ -6,7 +6,9 @@ use ibid_core::{Message, Scope, ThreadId};
 use serde_json::{Map, Value, json};
 
 use super::{Play, Subject};
-use crate::{Error, FactsRange, Lifetime, MessageWindow, RunStatus, Stop, ThreadFilter, ThreadPage, Turn};
+use crate::{
+    Error, FactsRange, Lifetime, MessageWindow, RunStatus, Stop, ThreadFilter, ThreadPage, Turn, TurnFilter,
+};
 
 pub async fn messages_are_read_by_the_window(subject: &dyn Subject) {
     let play = Play::begin(subject, "window").await;
@@ -127,17 +129,19 @@ pub async fn what_came_of_turns_is_kept(subject: &dyn Subject) {
     let failed = play.say("fail").await;
     assert_eq!(play.ended(failed).await, RunStatus::Failed);
     let hour = Duration::from_secs(3600);
-    let range = || FactsRange {
-        from: SystemTime::now() - hour,
-        to: SystemTime::now() + hour,
-        assistant: None,
-        at_most: 10,
-    };
+    let range = || FactsRange::between(SystemTime::now() - hour, SystemTime::now() + hour);
     let facts = play.engine.turn_facts(&play.scope, range()).await.expect("they can be read");
     let came: Vec<_> = facts.iter().map(|turn| (turn.run, turn.status)).collect();
     assert_eq!(came, [(Some(failed), RunStatus::Failed), (Some(done), RunStatus::Done)], "the newest first");
     assert!(facts.iter().all(|turn| turn.measures.took_ms.is_some() && turn.thread == Some(play.thread)));
     assert!(facts[1].measures.first_word_ms.is_some(), "it said something");
+    let only = FactsRange { filter: TurnFilter::Failed, existing: true, at_most: 1, ..range() };
+    let facts = play.engine.turn_facts(&play.scope, only).await.expect("they can be read");
+    assert_eq!(facts.iter().map(|turn| turn.run).collect::<Vec<_>>(), [Some(failed)]);
+    for filter in [TurnFilter::Unanswered, TurnFilter::Warned, TurnFilter::Good, TurnFilter::Bad] {
+        let none = FactsRange { filter, ..range() };
+        assert_eq!(play.engine.turn_facts(&play.scope, none).await.expect("they can be read"), []);
+    }
     let other = Scope::of("other".parse().expect("a tenant's name"));
     assert_eq!(play.engine.turn_facts(&other, range()).await.expect("they can be read"), []);
     let before = FactsRange { to: SystemTime::now() - hour / 2, ..range() };
@@ -145,6 +149,8 @@ pub async fn what_came_of_turns_is_kept(subject: &dyn Subject) {
     play.engine.delete_thread(&play.scope, play.thread).await.expect("it can be deleted");
     let facts = play.engine.turn_facts(&play.scope, range()).await.expect("they can be read");
     assert_eq!(facts.len(), 2, "what was used stays known");
+    let listed = FactsRange { existing: true, ..range() };
+    assert_eq!(play.engine.turn_facts(&play.scope, listed).await.expect("they can be read"), []);
     assert!(facts.iter().all(|turn| turn.run.is_none() && turn.thread.is_none() && turn.title.is_empty()));
 }
 

@@ -333,7 +333,7 @@ impl Engine for LocalEngine {
 
     async fn turn_facts(&self, scope: &Scope, range: FactsRange) -> Result<Vec<TurnFacts>, Error> {
         let scope = scope.clone();
-        Ok(self.0.readers.read(move |connection| store::read_facts(connection, &scope, &range)).await?)
+        Ok(self.0.readers.read_apart(move |connection| store::read_facts(connection, &scope, &range)).await?)
     }
 
     async fn put_dataset_item(

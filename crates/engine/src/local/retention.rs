@@ -21,11 +21,22 @@ impl LocalEngine {
     /// # Errors
     /// Fails if the store does.
     pub async fn drop_steps_older_than(&self, age: Duration) -> Result<(), Error> {
-        let keep_traces = self.0.settings.trace_retention > age;
-        let drop = move |connection: &Connection, before| {
-            store::drop_ended_before(connection, before, RUNS_AT_ONCE, keep_traces)
-        };
-        self.sweep(age, drop).await
+        let (keep_traces, before) = (self.0.settings.trace_retention > age, time_before(age));
+        let writer = self.writer()?;
+        let (mut more, mut dropped) = (true, false);
+        while more {
+            let pack =
+                move |connection: &_| store::pack_ended_before(connection, before, RUNS_AT_ONCE, keep_traces);
+            let ended = self.0.readers.read_apart(pack).await?;
+            (more, dropped) = (ended.len() == RUNS_AT_ONCE, dropped || !ended.is_empty());
+            if !ended.is_empty() {
+                writer
+                    .write(Batch::default(), move |connection| store::drop_journals(connection, &ended))
+                    .await?;
+            }
+        }
+        while dropped && writer.reclaim_space().await? {}
+        Ok(())
     }
 
     /// Drops the traces of turns that ended longer than `age` ago, and gives the room back.
@@ -51,7 +62,7 @@ impl LocalEngine {
     where
         F: Fn(&Connection, i64) -> Result<usize, StoreError> + Clone + Send + 'static,
     {
-        let before = now_ms().saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
+        let before = time_before(age);
         let writer = self.writer()?;
         let (mut more, mut dropped) = (true, false);
         while more {
@@ -88,4 +99,9 @@ impl LocalEngine {
         let engine = self.clone();
         Ok(self.writer()?.write(Batch::default(), move |connection: &_| engine.trim(connection)).await?)
     }
+}
+
+/// The time so long ago, as the store has it.
+fn time_before(age: Duration) -> i64 {
+    now_ms().saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX))
 }

@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 
 use super::error::StoreError;
 use super::rows::{encode, millis, now_ms, time};
-use crate::facts::{FactsRange, TurnFacts, TurnMeasures};
+use crate::facts::{FactsRange, TurnFacts, TurnFilter, TurnMeasures};
 use crate::types::RunStatus;
 
 /// Keeps what came of a turn.
@@ -44,17 +44,31 @@ pub(crate) fn read_facts(
     scope: &Scope,
     range: &FactsRange,
 ) -> Result<Vec<TurnFacts>, StoreError> {
-    let sql = "SELECT runs.id, threads.id, title, assistant, turn_facts.ended_ms, turn_facts.status, outcome, took_ms,
+    let rated = |how: &str| {
+        format!("EXISTS (SELECT 1 FROM feedback WHERE feedback.run = turn_facts.run AND score {how} 0)")
+    };
+    let wanted = match range.filter {
+        TurnFilter::All => "TRUE".to_owned(),
+        TurnFilter::Failed => "turn_facts.status = 'failed'".to_owned(),
+        TurnFilter::Unanswered => "outcome = 'unanswered'".to_owned(),
+        TurnFilter::Warned => "(outcome = 'withheld' OR warnings <> '[]')".to_owned(),
+        TurnFilter::Good => rated(">"),
+        TurnFilter::Bad => rated("<"),
+    };
+    let existing = if range.existing { "threads.key IS NOT NULL" } else { "TRUE" };
+    let sql = format!(
+        "SELECT runs.id, threads.id, title, assistant, turn_facts.ended_ms, turn_facts.status, outcome, took_ms,
                    first_word_ms, warnings, rounds, usage,
                    (SELECT count(*) FROM feedback WHERE feedback.run = turn_facts.run AND score > 0),
                    (SELECT count(*) FROM feedback WHERE feedback.run = turn_facts.run AND score < 0),
                    quotes
                FROM turn_facts LEFT JOIN runs ON runs.key = turn_facts.run LEFT JOIN threads ON threads.key = runs.thread
                WHERE turn_facts.tenant = ?1 AND turn_facts.ended_ms >= ?2 AND turn_facts.ended_ms < ?3
-                   AND (?4 IS NULL OR assistant = ?4)
-               ORDER BY turn_facts.ended_ms DESC, turn_facts.run DESC LIMIT ?5";
-    let mut statement = connection.prepare_cached(sql)?;
-    let FactsRange { from, to, assistant, at_most } = range;
+                   AND (?4 IS NULL OR assistant = ?4) AND {wanted} AND {existing}
+               ORDER BY turn_facts.ended_ms DESC, turn_facts.run DESC LIMIT ?5"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let FactsRange { from, to, assistant, at_most, .. } = range;
     let values = params![scope.tenant().as_str(), millis(*from), millis(*to), assistant, at_most];
     let mut rows = statement.query(values)?;
     let mut found = Vec::new();

@@ -35,5 +35,5 @@ pub(crate) use rows::{NewRun, RunRow, Stopping, encode, encode_all, now_ms};
 pub(crate) use runs::*;
 pub(crate) use spending::{spend, spent};
 pub(crate) use threads::*;
-pub(crate) use traces::drop_traces_before;
+pub(crate) use traces::{drop_journals, drop_traces_before, pack_ended_before};
 pub(crate) use writer::{Batch, Writer};

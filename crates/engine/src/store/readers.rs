@@ -53,6 +53,19 @@ impl Readers {
         reading.await.unwrap_or(Err(StoreError::Closed))
     }
 
+    /// Reads what takes long, on a thread that may block.
+    pub(crate) async fn read_apart<T, F>(&self, look: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    {
+        let _slot = self.0.slots.acquire().await.map_err(|_| StoreError::Closed)?;
+        self.idle().as_ref().ok_or(StoreError::Closed)?;
+        let path = self.0.path.clone();
+        let reading = tokio::task::spawn_blocking(move || look(&open_for_reading(&path)?));
+        reading.await.unwrap_or(Err(StoreError::Closed))
+    }
+
     /// Reads on this thread.
     pub(crate) fn read_here<T>(
         &self,

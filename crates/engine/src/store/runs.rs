@@ -8,7 +8,6 @@ use super::error::StoreError;
 use super::journal::{copy_steps, forget_steps};
 use super::rows::{NewRun, RUN_COLUMNS, RunRow, Stopping, encode, now_ms};
 use super::threads::{append_messages, copy_thread, forget_messages};
-use super::traces::pack;
 use crate::types::{RunStatus, UnfinishedJob};
 
 const JOINED: &str = "runs JOIN threads ON threads.key = runs.thread";
@@ -319,28 +318,4 @@ pub(crate) fn restart_run(connection: &Connection, run: i64, version: &str) -> R
     let sql = "UPDATE runs SET version = ?2, interrupted_step = NULL, interrupt = NULL, resume_value = NULL WHERE key = ?1";
     connection.prepare_cached(sql)?.execute(params![run, version])?;
     Ok(())
-}
-
-/// Drops the journals of some runs that ended before a time; returns of how many. Those of turns are packed, if they are to
-/// be kept for longer.
-pub(crate) fn drop_ended_before(
-    connection: &Connection,
-    ms: i64,
-    at_most: usize,
-    keep_traces: bool,
-) -> Result<usize, StoreError> {
-    let sql = "SELECT key, ended_ms, request IS NULL AND status <> 'rolled_back' FROM runs
-               WHERE ended_ms IS NOT NULL AND kept = 1 AND ended_ms < ?1 LIMIT ?2";
-    let mut statement = connection.prepare_cached(sql)?;
-    let ended =
-        statement.query_map(params![ms, at_most], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    let ended: Vec<(i64, i64, bool)> = ended.collect::<Result<_, _>>()?;
-    let mut delete = connection.prepare_cached("DELETE FROM journal WHERE run = ?1")?;
-    let mut note = connection.prepare_cached("UPDATE runs SET kept = ?2 WHERE key = ?1")?;
-    for (key, ended_ms, is_kept) in &ended {
-        let is_packed = keep_traces && *is_kept && pack(connection, *key, *ended_ms)?;
-        delete.execute([key])?;
-        note.execute([*key, if is_packed { 2 } else { 0 }])?;
-    }
-    Ok(ended.len())
 }
