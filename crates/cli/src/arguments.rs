@@ -71,6 +71,8 @@ pub(crate) enum Command {
     },
     /// Ask one or two configurations the questions of a dataset, and tell which answers better
     Eval(Eval),
+    /// Try other thresholds of an assistant on the questions of a dataset, and propose those that are better
+    Tune(Tune),
     /// List, fetch and try models
     #[command(subcommand)]
     Models(ModelsCommand),
@@ -387,6 +389,26 @@ pub(crate) struct Eval {
     /// Print the comparison as JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Try other thresholds of an assistant. Nothing is changed.
+#[derive(Debug, Args)]
+pub(crate) struct Tune {
+    /// The questions, as `ibid eval` takes them
+    pub(crate) dataset: PathBuf,
+    /// Which assistant
+    #[arg(long, short, value_name = "NAME", default_value = "default")]
+    pub(crate) assistant: String,
+    /// Try this setting of the assistant, such as retrieval.floor=0.2; may be given several times [default: its thresholds, 0.1
+    /// lower and higher]
+    #[arg(long = "try", value_name = "KEY=VALUE")]
+    pub(crate) tries: Vec<String>,
+    /// The folder in which the comparisons are kept [default: ibid-evals, and in it the name of the dataset]
+    #[arg(long, short, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    /// How many questions are asked at once
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub(crate) at_once: usize,
 }
 
 /// What can be done with models.

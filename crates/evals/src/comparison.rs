@@ -29,7 +29,7 @@ pub enum ComparisonVerdict {
     Better,
     /// It is worse, by more than the spread.
     Worse,
-    /// The difference is within the spread.
+    /// The interval of the difference holds 0.
     Same,
     /// It is only told, or was measured of one of them alone or of too few answers.
     Untold,

@@ -178,6 +178,8 @@ impl EvalMetric {
 
     /// A figure of it as people read it.
     pub fn shown(self, figure: f64) -> String {
+        // What is next to nothing below zero is nothing.
+        let figure = if figure.abs() < 5e-6 { 0.0 } else { figure };
         match self.unit() {
             Unit::Share => format!("{:.1} %", figure * 100.0),
             Unit::Number if figure.abs() >= 100.0 => format!("{figure:.0}"),

@@ -322,7 +322,7 @@ export const en = {
   comparison: {
     title: "Compare two assistants",
     about:
-      "Up to 2,000 turns of each in this period. A difference within its interval is chance; the intervals hold for all metrics at once.",
+      "Up to 2,000 turns of each in this period. A difference whose interval holds 0 may be chance; the intervals hold for all metrics at once.",
     baseline: "Baseline",
     candidate: "Candidate",
     metric: "Metric",

@@ -325,7 +325,7 @@ export const es: Words = {
   comparison: {
     title: "Comparar dos asistentes",
     about:
-      "Hasta 2.000 turnos de cada uno en este período. Una diferencia dentro de su intervalo es azar; los intervalos valen para todas las métricas a la vez.",
+      "Hasta 2.000 turnos de cada uno en este período. Una diferencia cuyo intervalo contiene el 0 puede ser azar; los intervalos valen para todas las métricas a la vez.",
     baseline: "Referencia",
     candidate: "Candidato",
     metric: "Métrica",

@@ -324,7 +324,7 @@ export const pt: Words = {
   comparison: {
     title: "Comparar dois assistentes",
     about:
-      "Até 2.000 turnos de cada um neste período. Uma diferença dentro do seu intervalo é acaso; os intervalos valem para todas as métricas ao mesmo tempo.",
+      "Até 2.000 turnos de cada um neste período. Uma diferença cujo intervalo contém o 0 pode ser acaso; os intervalos valem para todas as métricas ao mesmo tempo.",
     baseline: "Referência",
     candidate: "Candidato",
     metric: "Métrica",

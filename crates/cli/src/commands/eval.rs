@@ -17,7 +17,7 @@ use crate::config as settings;
 /// The second configuration is worse.
 const WORSE: u8 = 3;
 /// The folder in which evaluations are kept.
-const FOLDER: &str = "ibid-evals";
+pub(super) const FOLDER: &str = "ibid-evals";
 /// So often progress is told where there is no terminal.
 const TOLD_EVERY: usize = 10;
 
@@ -26,9 +26,6 @@ pub(super) fn run(global: &Global, eval: &Eval) -> anyhow::Result<ExitCode> {
     let candidates = candidates(global, eval)?;
     let mut items = questions(&eval.dataset)?;
     items.truncate(eval.limit.unwrap_or(usize::MAX));
-    if items.is_empty() {
-        bail!("{} has no questions", eval.dataset.display());
-    }
     let name = eval.dataset.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let folder = eval.out.clone().unwrap_or_else(|| Path::new(FOLDER).join(&name));
     let plan = EvalPlan {
@@ -49,7 +46,7 @@ pub(super) fn run(global: &Global, eval: &Eval) -> anyhow::Result<ExitCode> {
             _ = tokio::signal::ctrl_c() => Ok(None),
         }
     })?;
-    bar.0.finish_and_clear();
+    bar.clear();
     let Some(evaluation) = evaluation else {
         bail!("stopped; the same command goes on where it was");
     };
@@ -103,12 +100,16 @@ fn numbered((at, one): (usize, EvalCandidate)) -> EvalCandidate {
     EvalCandidate { name: format!("{} ({})", one.name, at + 1), ..one }
 }
 
-fn questions(path: &Path) -> anyhow::Result<Vec<DatasetItem>> {
+pub(super) fn questions(path: &Path) -> anyhow::Result<Vec<DatasetItem>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    read_dataset(&text).with_context(|| format!("{} cannot be used", path.display()))
+    let items = read_dataset(&text).with_context(|| format!("{} cannot be used", path.display()))?;
+    if items.is_empty() {
+        bail!("{} has no questions", path.display());
+    }
+    Ok(items)
 }
 
-fn write_reports(evaluation: &EvalResults, folder: &Path) -> anyhow::Result<()> {
+pub(super) fn write_reports(evaluation: &EvalResults, folder: &Path) -> anyhow::Result<()> {
     for (name, text) in [
         ("results.jsonl", evaluation.jsonl()),
         ("report.html", evaluation.html()),
@@ -183,10 +184,10 @@ fn row(one: &MetricComparison) -> Vec<String> {
 }
 
 /// A bar; lines where there is no terminal.
-struct Bar(ProgressBar);
+pub(super) struct Bar(ProgressBar);
 
 impl Bar {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos} of {len} answers, {eta} left") {
             bar.set_style(style);
@@ -194,7 +195,11 @@ impl Bar {
         Self(bar)
     }
 
-    fn tell(&self, EvalProgress { done, total }: EvalProgress) {
+    pub(super) fn clear(&self) {
+        self.0.finish_and_clear();
+    }
+
+    pub(super) fn tell(&self, EvalProgress { done, total }: EvalProgress) {
         self.0.set_length(total as u64);
         self.0.set_position(done as u64);
         if !std::io::stderr().is_terminal() && (done == total || done % TOLD_EVERY == 0) && done > 0 {

@@ -17,6 +17,7 @@ mod printer;
 mod search;
 mod serve;
 mod threads;
+mod tune;
 mod typed;
 
 use std::io::{BufRead, IsTerminal, Write};
@@ -68,6 +69,7 @@ pub(crate) fn run(arguments: Arguments, telemetry: &Telemetry) -> anyhow::Result
         Command::Search(search) => search::run(&load(global)?.config, &search),
         Command::Fsck { repair } => fsck::run(&load(global)?.config, repair),
         Command::Eval(eval) => eval::run(global, &eval),
+        Command::Tune(tune) => tune::run(&load(global)?.config, &tune),
         Command::Models(command) => models::run(&load(global)?.config, &command),
         Command::Config(ConfigCommand::Check) => config::check(&load(global)?),
         Command::Config(ConfigCommand::Reference) => config::print_reference(),

@@ -137,6 +137,28 @@ async fn an_evaluation_that_was_killed_goes_on_where_it_was() {
     assert!(all <= 2 * (QUESTIONS + 1) + 1, "{before} before, {all} in all");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn other_thresholds_are_tried_and_those_that_help_are_proposed() {
+    let (folder, _right, _wrong) = stage().await;
+    let folder = folder.path();
+    printed(&run(folder, &["assistants", "new", "desk", "--from", "trade-compliance"]));
+    let file = folder.join("assistants/desk/assistant.toml");
+    let definition = fs::read_to_string(&file).unwrap();
+    // With this nothing is found for anything.
+    fs::write(&file, format!("{definition}\n[retrieval]\ntypes = [\"none\"]\n")).unwrap();
+    let before = fs::read_to_string(&file).unwrap();
+    let tune =
+        ["tune", "rates.jsonl", "-a", "desk", "--try", "retrieval.types=[]", "--try", "retrieval.top=3"];
+    let told = printed(&run(folder, &tune));
+    assert!(
+        told.contains("propose retrieval.types = []: expected values said from 0.0 % to 100.0 %"),
+        "{told}"
+    );
+    assert!(told.contains("keep    retrieval.top = 3 does not help"), "{told}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), before, "nothing is changed");
+    refused(&run(folder, &["tune", "rates.jsonl", "-a", "desk", "--try", "floor"]), 1, "is no change");
+}
+
 #[test]
 fn what_cannot_be_evaluated_is_told() {
     let folder = tempfile::tempdir().unwrap();

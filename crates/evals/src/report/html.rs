@@ -14,7 +14,7 @@ body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.5rem}\
 table{border-collapse:collapse;width:100%}th,td{text-align:right;padding:.35rem .6rem;border-bottom:1px solid var(--line)}\
 th:first-child,td:first-child{text-align:left}td{font-variant-numeric:tabular-nums}\
-.better{color:var(--good)}.worse{color:var(--bad);font-weight:600}.dim{color:var(--dim)}\
+.frame{overflow-x:auto}.better{color:var(--good)}.worse{color:var(--bad);font-weight:600}.dim{color:var(--dim)}\
 details{border:1px solid var(--line);border-radius:.5rem;margin:.6rem 0;padding:.6rem .9rem}\
 summary{cursor:pointer}.sides{display:grid;grid-template-columns:repeat(auto-fit,minmax(20rem,1fr));gap:1rem;margin-top:.8rem}\
 .side{background:var(--soft);border-radius:.4rem;padding:.7rem .9rem;overflow-wrap:anywhere}\
@@ -38,7 +38,7 @@ pub(super) fn page(evaluation: &EvalResults) -> String {
          <meta name=\"viewport\" content=\"width=device-width\">\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\"><title>{title}</title>\
          <style>{STYLE}</style></head><body><h1>{title}</h1>\
-         <p class=\"dim\">{} questions. Intervals hold for all metrics at once; a difference within its interval is none.</p>\
+         <p class=\"dim\">{} questions. A difference whose interval holds 0 may be chance; the intervals hold for all metrics at once.</p>\
          {metrics}<h2>Questions</h2>{questions}</body></html>\n",
         evaluation.answered.len()
     )
@@ -50,7 +50,7 @@ fn metrics_of_one(evaluation: &EvalResults) -> String {
         Some(format!("<tr><td>{}</td><td>{}</td></tr>", metric.title(), metric.shown(mean)))
     };
     let rows: String = EvalMetric::ALL.into_iter().filter_map(row).collect();
-    format!("<table><tr><th>Metric</th><th>Mean</th></tr>{rows}</table>")
+    format!("<div class=\"frame\"><table><tr><th>Metric</th><th>Mean</th></tr>{rows}</table></div>")
 }
 
 fn metrics_of_two(compared: &[MetricComparison], names: &[String]) -> String {
@@ -73,7 +73,8 @@ fn metrics_of_two(compared: &[MetricComparison], names: &[String]) -> String {
         .collect();
     let heads: String = names.iter().map(|name| format!("<th>{name}</th>")).collect();
     format!(
-        "<table><tr><th>Metric</th>{heads}<th>Difference</th><th>Interval</th><th>Verdict</th></tr>{rows}</table>"
+        "<div class=\"frame\"><table><tr><th>Metric</th>{heads}<th>Difference</th><th>Interval</th><th>Verdict</th></tr>\
+         {rows}</table></div>"
     )
 }
 
