@@ -181,6 +181,15 @@ fn insights(turns: &[TurnFacts], bucket_seconds: u64, prices: &Prices) -> Insigh
     insights
 }
 
+/// What a turn cost in dollars, if it asked models and the prices of all of them are known.
+pub(crate) fn cost_of(turn: &TurnFacts, prices: &Prices) -> Option<f64> {
+    let usage = &turn.measures.usage;
+    let mut costs = usage
+        .iter()
+        .map(|(model, (read, written))| prices.get(model).map(|prices| prices.cost(*read, *written)));
+    costs.try_fold(0.0, |all, cost| Some(all + cost?)).filter(|_| !usage.is_empty())
+}
+
 /// What was measured of a turn, as it is of an answer to a question of a dataset.
 fn scores_of(turn: &TurnFacts, prices: &Prices) -> Scores {
     let mut scores = Scores::new();
@@ -188,17 +197,13 @@ fn scores_of(turn: &TurnFacts, prices: &Prices) -> Scores {
     let measures = &turn.measures;
     let flag = |is: bool| Some(Share::one(f64::from(u8::from(is))));
     let seconds = |milliseconds: u64| Share::one(milliseconds as f64 / 1000.0);
+    add(EvalMetric::Cost, cost_of(turn, prices).map(Share::one));
     add(EvalMetric::Failed, flag(turn.status == RunStatus::Failed));
     add(EvalMetric::Seconds, measures.took_ms.map(seconds));
     add(EvalMetric::FirstWord, measures.first_word_ms.map(seconds));
     if !measures.usage.is_empty() {
         let tokens: u64 = measures.usage.values().map(|(read, written)| read + written).sum();
         add(EvalMetric::Tokens, Some(Share::one(tokens as f64)));
-        let mut costs = measures
-            .usage
-            .iter()
-            .map(|(model, (read, written))| prices.get(model).map(|prices| prices.cost(*read, *written)));
-        add(EvalMetric::Cost, costs.try_fold(0.0, |all, cost| Some(all + cost?)).map(Share::one));
     }
     let rated = turn.good + turn.bad;
     let liked = Share { sum: f64::from(turn.good), of: f64::from(rated) };

@@ -15,4 +15,4 @@ pub use dataset::{
     DatasetError, DatasetItem, DatasetMessage, ExpectedPage, check_dataset_name, read_dataset, write_dataset,
 };
 pub use metric::{Direction, EvalMetric, Unit};
-pub use score::{EvalAnswer, JudgeVerdict, Judgement, Scores, Share, is_about_a_value, score, score_live};
+pub use score::{EvalAnswer, JudgeVerdict, Judgement, Scores, Share, is_about_a_value, score};

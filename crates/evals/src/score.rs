@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ibid_core::AnswerMetadata;
 use ibid_core::answer::{Citation, QuoteMatch, WarningKind};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::{DatasetItem, ExpectedPage};
@@ -50,7 +51,7 @@ pub struct Judgement {
 }
 
 /// What a judge thinks of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JudgeVerdict {
     /// It is right.
@@ -144,7 +145,7 @@ pub fn score(item: &DatasetItem, answer: &EvalAnswer) -> Scores {
 }
 
 /// Measures an answer of which nothing is known but what it carries: what can be measured of every turn as it comes.
-pub fn score_live(answer: &EvalAnswer) -> Scores {
+fn score_live(answer: &EvalAnswer) -> Scores {
     let mut scores = Scores::new();
     let mut add = |metric, share: Option<Share>| scores.extend(share.map(|share| (metric, share)));
     let metadata = &answer.metadata;

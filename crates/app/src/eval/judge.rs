@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use ibid_core::Tenant;
 use ibid_core::model::{Caller, ChatModel, ChatRequest, Prompt, ask_for};
@@ -36,15 +35,7 @@ struct Written {
     /// Why, in one sentence.
     reason: String,
     /// right, partly or wrong.
-    verdict: WrittenVerdict,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum WrittenVerdict {
-    Right,
-    Partly,
-    Wrong,
+    verdict: JudgeVerdict,
 }
 
 /// A verdict as it is kept.
@@ -58,7 +49,7 @@ struct Kept {
 pub(super) struct Judge {
     chat: Chat,
     path: PathBuf,
-    known: Mutex<BTreeMap<String, Judgement>>,
+    known: BTreeMap<String, Judgement>,
 }
 
 impl Judge {
@@ -68,7 +59,7 @@ impl Judge {
         let path = folder.join(FILE);
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         let kept = text.lines().filter_map(|line| serde_json::from_str::<Kept>(line).ok());
-        let known = Mutex::new(kept.map(|kept| (kept.key, kept.judgement)).collect());
+        let known = kept.map(|kept| (kept.key, kept.judgement)).collect();
         Ok(Self { chat, path, known })
     }
 
@@ -82,9 +73,8 @@ impl Judge {
         let Some(told) = Self::told(item, answer) else { return Ok(None) };
         let prompt = hex(&Sha256::digest(format!("{RULES}\n{told}").as_bytes()));
         let key = format!("{}:{prompt}:{configuration}:{}", self.chat.name(), item.id);
-        let known = self.known.lock().map(|known| known.get(&key).cloned()).unwrap_or_default();
-        if known.is_some() {
-            return Ok(known);
+        if let Some(known) = self.known.get(&key) {
+            return Ok(Some(known.clone()));
         }
         let prompts = vec![Prompt::System(RULES.to_owned()), Prompt::User(told)];
         let mut request = ChatRequest::new(Caller::chat(Tenant::local()), prompts);
@@ -92,13 +82,8 @@ impl Judge {
         request.max_output_tokens = Some(MOST_TOKENS);
         let judging = || format!("the answer to `{}` could not be judged", item.id);
         let (written, _) = ask_for::<Written>(&self.chat, request).await.doing(judging)?;
-        let verdict = match written.verdict {
-            WrittenVerdict::Right => JudgeVerdict::Right,
-            WrittenVerdict::Partly => JudgeVerdict::Partly,
-            WrittenVerdict::Wrong => JudgeVerdict::Wrong,
-        };
-        let judgement =
-            Judgement { verdict, reason: written.reason, model: self.chat.name().to_owned(), prompt };
+        let Written { reason, verdict } = written;
+        let judgement = Judgement { verdict, reason, model: self.chat.name().to_owned(), prompt };
         self.keep(key, &judgement).doing(|| format!("{} cannot be written", self.path.display()))?;
         Ok(Some(judgement))
     }

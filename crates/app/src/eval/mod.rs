@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use ibid_core::model::{Caller, TokenPrices};
+use ibid_core::model::Caller;
 use ibid_core::{Message, RunId, Scope, Tenant, ThreadId, TurnEvent};
 use ibid_engine::{Engine, FactsRange, Lifetime, MessageWindow, Stop, Turn, TurnFacts, turn_events};
 use ibid_evals::report::{EvalResults, Evaluated};
@@ -22,6 +22,7 @@ use sha2::{Digest, Sha256};
 use crate::app::App;
 use crate::assistants::AssistantRegistry;
 use crate::error::{DoingExt, Error};
+use crate::insights::{Prices, cost_of};
 use crate::settings::Settings;
 use judge::Judge;
 
@@ -69,6 +70,7 @@ struct Side {
     assistant: String,
     scope: Scope,
     digest: String,
+    prices: Prices,
 }
 
 /// Asks every configuration every question that it has not answered yet, and measures the answers. Both answer a question one
@@ -180,8 +182,8 @@ impl Side {
             app.close().await;
             return Err(Error::Missing(error));
         }
-        let scope = app.local_scope().clone();
-        Ok(Self { app, assistant: of.assistant.clone(), scope, digest: digest.to_owned() })
+        let (scope, prices) = (app.local_scope().clone(), app.prices());
+        Ok(Self { app, assistant: of.assistant.clone(), scope, digest: digest.to_owned(), prices })
     }
 
     /// The answer to a question: that of an earlier process, if there is one.
@@ -235,12 +237,7 @@ impl Side {
     fn measure(&self, answer: &mut EvalAnswer, turn: &TurnFacts) {
         answer.took_ms = turn.measures.took_ms;
         answer.first_word_ms = turn.measures.first_word_ms;
-        let prices = self.app.prices();
-        let mut costs = turn.measures.usage.iter().map(|(model, (read, written))| {
-            prices.get(model).map(|prices: &TokenPrices| prices.cost(*read, *written))
-        });
-        answer.cost =
-            costs.try_fold(0.0, |all, cost| Some(all + cost?)).filter(|_| !turn.measures.usage.is_empty());
+        answer.cost = cost_of(turn, &self.prices);
     }
 }
 
