@@ -30,7 +30,7 @@ test-web *arguments: fetch-test-models page
     cargo test --workspace --all-features --no-run --quiet
     cd web && npx playwright test {{arguments}}
 
-# Bring the real models that the tests use, once: 2.8 GB
+# Bring the real models that the tests use, once: 3.3 GB
 fetch-test-models:
     bash crates/testkit/models/fetch
 

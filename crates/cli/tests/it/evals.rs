@@ -1,11 +1,11 @@
 //! `ibid eval`: two configurations are told apart, two equal ones are not, and nothing is asked twice.
 
 use std::fs;
-use std::path::Path;
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ibid_testkit::{Reply, Script, ScriptedServer, Seen};
+use ibid_testkit::{RealModels, Reply, Script, ScriptedServer, Seen};
 use serde_json::{Value, json};
 
 use super::assistants::with_model;
@@ -183,4 +183,44 @@ async fn datasets_are_picked_and_a_variant_answers_a_share_of_the_threads() {
     }
     let serving = Serving::start(folder.path());
     passes(client("datasets.py", &serving, "desk"));
+}
+
+/// promptfoo and DeepEval, unmodified, with the files that docs/evals.md shows: each says which answers are right.
+#[tokio::test(flavor = "multi_thread")]
+async fn promptfoo_and_deepeval_tell_right_answers_from_wrong_ones() {
+    let (folder, right, wrong) = stage().await;
+    for (server, passes) in [(&right, true), (&wrong, false)] {
+        with_model(folder.path(), &server.url());
+        let serving = Serving::start(folder.path());
+        for mut tool in [promptfoo(folder.path()), deepeval(folder.path())] {
+            tool.env("IBID_URL", &serving.url).env("IBID_KEY", "none").stdin(Stdio::null());
+            let output = tool.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert_eq!(output.status.success(), passes, "{said}{}", String::from_utf8_lossy(&output.stderr));
+            let verdict = if passes { "1 passed (100%)" } else { "1 failed (100%)" };
+            let verdict_of_deepeval = if passes { "Passed: 1" } else { "Failed: 1" };
+            assert!(said.contains(verdict) || said.contains(verdict_of_deepeval), "{said}");
+        }
+    }
+}
+
+fn promptfoo(folder: &Path) -> Command {
+    let mut command = Command::new(RealModels::find().path("promptfoo/node_modules/.bin/promptfoo"));
+    command.args(["eval", "--no-cache", "--config"]).arg(example("promptfooconfig.yaml"));
+    command.env("PROMPTFOO_CONFIG_DIR", folder.join("promptfoo"));
+    command.env("PROMPTFOO_DISABLE_TELEMETRY", "1").env("PROMPTFOO_DISABLE_UPDATE", "1");
+    command.current_dir(folder);
+    command
+}
+
+fn deepeval(folder: &Path) -> Command {
+    fs::copy(example("test_answers.py"), folder.join("test_answers.py")).unwrap();
+    let mut command = Command::new(RealModels::find().path("deepeval/bin/deepeval"));
+    command.args(["test", "run", "test_answers.py"]).env("DEEPEVAL_TELEMETRY_OPT_OUT", "YES");
+    command.current_dir(folder);
+    command
+}
+
+fn example(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/evals").join(file)
 }
