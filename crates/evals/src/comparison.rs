@@ -32,7 +32,7 @@ pub enum ComparisonVerdict {
     /// The interval of the difference holds 0.
     Same,
     /// It is only told, or was measured of one of them alone or of too few answers.
-    Untold,
+    Inconclusive,
 }
 
 impl ComparisonVerdict {
@@ -42,7 +42,7 @@ impl ComparisonVerdict {
             Self::Better => "better",
             Self::Worse => "worse",
             Self::Same => "same",
-            Self::Untold => "",
+            Self::Inconclusive => "",
         }
     }
 }
@@ -126,7 +126,7 @@ fn compared(
             difference: means.0.zip(means.1).map(|(one, other)| other - one),
             interval,
             verdict: interval
-                .map_or(ComparisonVerdict::Untold, |interval| verdict(metric.direction(), interval)),
+                .map_or(ComparisonVerdict::Inconclusive, |interval| verdict(metric.direction(), interval)),
         }
     })
     .collect()
@@ -142,7 +142,7 @@ fn verdict(direction: Direction, (low, high): (f64, f64)) -> ComparisonVerdict {
     let is_more = low > 0.0;
     if low <= 0.0 && high >= 0.0 {
         return if direction == Direction::Neutral {
-            ComparisonVerdict::Untold
+            ComparisonVerdict::Inconclusive
         } else {
             ComparisonVerdict::Same
         };
@@ -150,7 +150,7 @@ fn verdict(direction: Direction, (low, high): (f64, f64)) -> ComparisonVerdict {
     match direction {
         Direction::Up if is_more => ComparisonVerdict::Better,
         Direction::Down if !is_more => ComparisonVerdict::Better,
-        Direction::Neutral => ComparisonVerdict::Untold,
+        Direction::Neutral => ComparisonVerdict::Inconclusive,
         Direction::Up | Direction::Down => ComparisonVerdict::Worse,
     }
 }
@@ -259,12 +259,12 @@ mod tests {
         let mut with = scores(true, 1.0);
         with.insert(EvalMetric::Judged, Share::one(1.0));
         let compared = compare(&[(scores(true, 1.0), with)]);
-        assert_eq!(of(&compared, EvalMetric::Judged).verdict, ComparisonVerdict::Untold);
+        assert_eq!(of(&compared, EvalMetric::Judged).verdict, ComparisonVerdict::Inconclusive);
         let few: Vec<(Scores, Scores)> = (0..19).map(|_| (scores(true, 1.0), scores(false, 9.0))).collect();
         assert!(
             compare(&few)
                 .iter()
-                .all(|one| one.verdict == ComparisonVerdict::Untold && one.interval.is_none())
+                .all(|one| one.verdict == ComparisonVerdict::Inconclusive && one.interval.is_none())
         );
         assert_eq!(compare(&[]), Vec::new());
     }

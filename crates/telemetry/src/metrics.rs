@@ -19,7 +19,7 @@ const TENANTS: usize = 100;
 const OTHERS: &str = "other";
 
 /// How often figures that came in are put into their buckets.
-const UPKEEP: Duration = Duration::from_secs(5);
+const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The metrics of this process. Cheap to clone.
 #[derive(Clone)]
@@ -44,14 +44,14 @@ impl MetricsRegistry {
             .map_err(|_| Error::Installed)?;
         metric::describe();
         let own = handle.clone();
-        let upkeep = std::thread::Builder::new().name("metrics".to_owned());
-        let upkeep = upkeep.spawn(move || {
+        let maintenance = std::thread::Builder::new().name("metrics".to_owned());
+        let maintenance = maintenance.spawn(move || {
             loop {
-                std::thread::sleep(UPKEEP);
+                std::thread::sleep(MAINTENANCE_INTERVAL);
                 own.run_upkeep();
             }
         });
-        upkeep.map_err(|_| Error::Installed)?;
+        maintenance.map_err(|_| Error::Installed)?;
         Ok(Self(handle))
     }
 

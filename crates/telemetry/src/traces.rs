@@ -243,7 +243,7 @@ impl Tracer for OpenTelemetryTracer {
         span.set_status(Status::error(error));
     }
 
-    fn tells_texts(&self) -> bool {
+    fn exports_texts(&self) -> bool {
         self.texts
     }
 }

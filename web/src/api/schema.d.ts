@@ -4214,7 +4214,7 @@ export interface components {
         /** @description What is measured. */
         EvalMetric: "failed" | "citations_exact" | "citations_fuzzy" | "citations_not_found" | "uncited" | "unsupported_values" | "unsupported_sentences" | "page_recall" | "page_rank" | "pages_cited" | "values_right" | "facts_right" | "refusal_precision" | "refusal_recall" | "forms_valid" | "judged" | "refused" | "liked" | "tokens" | "cost" | "seconds" | "first_word";
         /** @description What a difference says. */
-        ComparisonVerdict: "better" | "worse" | "same" | "untold";
+        ComparisonVerdict: "better" | "worse" | "same" | "inconclusive";
         /** @description A page that answers cite which were marked wrong. */
         MarkedPassage: {
             document_id: string;

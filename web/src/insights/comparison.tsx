@@ -79,7 +79,9 @@ function Row({ of }: { of: Compared }) {
       <td className="number">{shown(of.difference)}</td>
       <td className="number">{of.interval ? `${shown(low)} – ${shown(high)}` : "–"}</td>
       <td>
-        {of.verdict !== "untold" && <span className={`chip ${tone}`}>{words.comparison.verdicts[of.verdict]}</span>}
+        {of.verdict !== "inconclusive" && (
+          <span className={`chip ${tone}`}>{words.comparison.verdicts[of.verdict]}</span>
+        )}
       </td>
     </tr>
   );

@@ -40,7 +40,7 @@ struct Written {
 
 /// A verdict as it is kept.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct JudgementRecord {
     key: String,
     judgement: Judgement,
 }
@@ -58,7 +58,7 @@ impl Judge {
         let chat = app.models().chat(model)?;
         let path = folder.join(FILE);
         let text = std::fs::read_to_string(&path).unwrap_or_default();
-        let kept = text.lines().filter_map(|line| serde_json::from_str::<Kept>(line).ok());
+        let kept = text.lines().filter_map(|line| serde_json::from_str::<JudgementRecord>(line).ok());
         let known = kept.map(|kept| (kept.key, kept.judgement)).collect();
         Ok(Self { chat, path, known })
     }
@@ -70,26 +70,26 @@ impl Judge {
         item: &DatasetItem,
         answer: &EvalAnswer,
     ) -> Result<Option<Judgement>, Error> {
-        let Some(told) = Self::told(item, answer) else { return Ok(None) };
-        let prompt = hex(&Sha256::digest(format!("{RULES}\n{told}").as_bytes()));
-        let key = format!("{}:{prompt}:{configuration}:{}", self.chat.name(), item.id);
+        let Some(text) = Self::prompt(item, answer) else { return Ok(None) };
+        let digest = hex(&Sha256::digest(format!("{RULES}\n{text}").as_bytes()));
+        let key = format!("{}:{digest}:{configuration}:{}", self.chat.name(), item.id);
         if let Some(known) = self.known.get(&key) {
             return Ok(Some(known.clone()));
         }
-        let prompts = vec![Prompt::System(RULES.to_owned()), Prompt::User(told)];
+        let prompts = vec![Prompt::System(RULES.to_owned()), Prompt::User(text)];
         let mut request = ChatRequest::new(Caller::chat(Tenant::local()), prompts);
         request.temperature = Some(0.0);
         request.max_output_tokens = Some(MOST_TOKENS);
         let judging = || format!("the answer to `{}` could not be judged", item.id);
         let (written, _) = ask_for::<Written>(&self.chat, request).await.doing(judging)?;
         let Written { reason, verdict } = written;
-        let judgement = Judgement { verdict, reason, model: self.chat.name().to_owned(), prompt };
+        let judgement = Judgement { verdict, reason, model: self.chat.name().to_owned(), prompt: digest };
         self.keep(key, &judgement).doing(|| format!("{} cannot be written", self.path.display()))?;
         Ok(Some(judgement))
     }
 
     /// What is judged, if anything is known of it.
-    fn told(item: &DatasetItem, answer: &EvalAnswer) -> Option<String> {
+    fn prompt(item: &DatasetItem, answer: &EvalAnswer) -> Option<String> {
         let mut known: Vec<String> = item.facts.clone();
         known.extend(item.values.iter().map(|value| format!("The answer has: {value}")));
         if item.refusal == Some(true) {
@@ -106,7 +106,7 @@ impl Judge {
     }
 
     fn keep(&self, key: String, judgement: &Judgement) -> std::io::Result<()> {
-        let line = serde_json::to_string(&Kept { key, judgement: judgement.clone() })?;
+        let line = serde_json::to_string(&JudgementRecord { key, judgement: judgement.clone() })?;
         let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&self.path)?;
         writeln!(file, "{line}")
     }

@@ -65,7 +65,7 @@ pub struct EvalProgress {
 }
 
 /// One configuration while it is evaluated.
-struct Side {
+struct OpenCandidate {
     app: App,
     assistant: String,
     scope: Scope,
@@ -88,42 +88,42 @@ pub async fn evaluate(
         .map(|(of, digest)| Evaluated { name: of.name.clone(), assistant: of.assistant.clone(), digest })
         .collect();
     claim(plan, &configurations)?;
-    let mut sides = Vec::new();
+    let mut candidates = Vec::new();
     for (at, (of, known)) in plan.candidates.iter().zip(&configurations).enumerate() {
         let file = plan.folder.join(format!("turns-{}.db", at + 1));
-        match Side::open(of, &file, &known.digest).await {
-            Ok(side) => sides.push(side),
+        match OpenCandidate::open(of, &file, &known.digest).await {
+            Ok(candidate) => candidates.push(candidate),
             Err(error) => {
-                close(&sides).await;
+                close(&candidates).await;
                 return Err(error).doing(|| format!("{} cannot be evaluated", of.name));
             }
         }
     }
-    let answered = answer_all(plan, &sides, progress).await;
-    close(&sides).await;
+    let answered = answer_all(plan, &candidates, progress).await;
+    close(&candidates).await;
     Ok(EvalResults { dataset: plan.dataset.clone(), configurations, answered: answered? })
 }
 
-async fn close(sides: &[Side]) {
-    for side in sides {
-        side.app.close().await;
+async fn close(candidates: &[OpenCandidate]) {
+    for candidate in candidates {
+        candidate.app.close().await;
     }
 }
 
 async fn answer_all(
     plan: &EvalPlan,
-    sides: &[Side],
+    candidates: &[OpenCandidate],
     progress: &(dyn Fn(EvalProgress) + Sync),
 ) -> Result<Vec<(DatasetItem, Vec<EvalAnswer>)>, Error> {
-    let (done, total) = (AtomicUsize::new(0), plan.items.len() * sides.len());
+    let (done, total) = (AtomicUsize::new(0), plan.items.len() * candidates.len());
     progress(EvalProgress { done: 0, total });
     let ask = |(at, item)| {
         let done = &done;
         async move {
             let mut said: BTreeMap<usize, (RunId, EvalAnswer)> = BTreeMap::new();
-            for turn in 0..sides.len() {
-                let of = (at + turn) % sides.len();
-                said.insert(of, sides[of].answer(item).await?);
+            for turn in 0..candidates.len() {
+                let of = (at + turn) % candidates.len();
+                said.insert(of, candidates[of].answer(item).await?);
                 progress(EvalProgress { done: done.fetch_add(1, Ordering::Relaxed) + 1, total });
             }
             Ok::<_, Error>((item.clone(), said.into_values().collect::<Vec<_>>()))
@@ -132,26 +132,27 @@ async fn answer_all(
     let asked = stream::iter(plan.items.iter().enumerate()).map(ask).buffered(plan.at_once.max(1));
     let asked: Vec<(DatasetItem, Vec<(RunId, EvalAnswer)>)> = asked.try_collect().await?;
     let mut facts = Vec::new();
-    for side in sides {
-        facts.push(side.facts().await?);
+    for candidate in candidates {
+        facts.push(candidate.facts().await?);
     }
-    let first = sides.first();
+    let first = candidates.first();
     let judge = match (&plan.judge, first) {
-        (Some(model), Some(side)) => Some(Judge::open(&side.app, model, &plan.folder)?),
+        (Some(model), Some(candidate)) => Some(Judge::open(&candidate.app, model, &plan.folder)?),
         _ => None,
     };
     let mut answered = Vec::new();
     for (item, answers) in asked {
         let mut measured = Vec::new();
-        for ((run, mut answer), (side, facts)) in answers.into_iter().zip(sides.iter().zip(&facts)) {
+        for ((run, mut answer), (candidate, facts)) in answers.into_iter().zip(candidates.iter().zip(&facts))
+        {
             if let Some(turn) = facts.get(&run) {
-                side.measure(&mut answer, turn);
+                candidate.measure(&mut answer, turn);
             }
             if let Some(first) = first {
                 answer.facts = facts_said(first, &item, &answer).await?;
             }
             if let Some(judge) = &judge {
-                answer.judgement = judge.judge(&side.digest, &item, &answer).await?;
+                answer.judgement = judge.judge(&candidate.digest, &item, &answer).await?;
             }
             measured.push(answer);
         }
@@ -161,8 +162,12 @@ async fn answer_all(
 }
 
 /// How sure the model for grounding is that an answer says each of the expected facts; nothing if there is no such model.
-async fn facts_said(side: &Side, item: &DatasetItem, answer: &EvalAnswer) -> Result<Vec<f32>, Error> {
-    let Some(grounding) = side.app.models().grounding()?.filter(|_| !item.facts.is_empty()) else {
+async fn facts_said(
+    candidate: &OpenCandidate,
+    item: &DatasetItem,
+    answer: &EvalAnswer,
+) -> Result<Vec<f32>, Error> {
+    let Some(grounding) = candidate.app.models().grounding()?.filter(|_| !item.facts.is_empty()) else {
         return Ok(Vec::new());
     };
     if answer.text.is_empty() {
@@ -173,7 +178,7 @@ async fn facts_said(side: &Side, item: &DatasetItem, answer: &EvalAnswer) -> Res
     grounding.support(&Caller::chat(Tenant::local()), &pairs).await.map_err(Error::other)
 }
 
-impl Side {
+impl OpenCandidate {
     async fn open(of: &EvalCandidate, turns: &Path, digest: &str) -> Result<Self, Error> {
         AssistantRegistry::find(&of.settings, &of.assistant)?;
         let app = App::builder(of.settings.clone()).only(&of.assistant).without_loads().turns_in(turns);

@@ -31,7 +31,7 @@ pub trait Tracer: Send + Sync {
     /// Says that what a span stands for failed.
     fn fail(&self, span: &Span, error: String);
     /// Whether questions, answers and passages may be told.
-    fn tells_texts(&self) -> bool;
+    fn exports_texts(&self) -> bool;
 }
 
 /// What is told of a span.

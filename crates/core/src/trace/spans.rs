@@ -46,7 +46,7 @@ fn set(span: &Span, attribute: impl Into<Cow<'static, str>>, value: impl Into<Tr
 
 /// A text, if texts may be told.
 fn set_text(span: &Span, attribute: impl Into<Cow<'static, str>>, text: impl FnOnce() -> String) {
-    if let Some(tracer) = tracer(span).filter(|tracer| tracer.tells_texts()) {
+    if let Some(tracer) = tracer(span).filter(|tracer| tracer.exports_texts()) {
         let mut text = text();
         if let Some((end, _)) = text.char_indices().nth(LONGEST_TEXT) {
             text.truncate(end);
@@ -68,7 +68,7 @@ pub fn with_output(span: &Span, text: impl FnOnce() -> String) {
 /// What a span stands for failed. Why may quote a model or a tool, and is told only if texts may be.
 pub fn failed(span: &Span, error: &impl Display) {
     if let Some(tracer) = tracer(span) {
-        tracer.fail(span, if tracer.tells_texts() { error.to_string() } else { String::new() });
+        tracer.fail(span, if tracer.exports_texts() { error.to_string() } else { String::new() });
     }
 }
 
@@ -264,7 +264,7 @@ pub fn evaluated(span: &Span, evaluation: Evaluation) {
     let mut attributes: Vec<(&'static str, TraceValue)> =
         vec![("gen_ai.evaluation.name", name.into()), ("gen_ai.evaluation.score.label", label.into())];
     attributes.extend(score.map(|score| ("gen_ai.evaluation.score.value", score.into())));
-    let explanation = explanation.filter(|_| tracer.tells_texts());
+    let explanation = explanation.filter(|_| tracer.exports_texts());
     attributes.extend(explanation.map(|text| ("gen_ai.evaluation.explanation", text.into())));
     tracer.event(span, "gen_ai.evaluation.result", attributes);
 }

@@ -121,7 +121,7 @@ impl Store {
     /// Whether the table of answers is in too many pieces.
     pub(crate) async fn has_loose_answers(&self) -> Result<bool, Error> {
         let latest = self.answers.latest().await?;
-        Ok(latest.is_some_and(|dataset| dataset.fragments().len() > self.upkeep.most_fragments))
+        Ok(latest.is_some_and(|dataset| dataset.fragments().len() > self.maintenance.most_fragments))
     }
 
     /// The answer under an id.
@@ -196,20 +196,20 @@ impl Store {
         self.answers.delete(&format!("expires <= {}", now())).await?;
         let Some(dataset) = self.answers.latest().await? else { return Ok(()) };
         let rows = dataset.count_rows(None).await?;
-        if rows > self.upkeep.most_answers {
+        if rows > self.maintenance.most_answers {
             let mut scan = dataset.scan();
             scan.project(&["created"])?;
             let batch = scan.try_into_batch().await?;
             let created: &UInt64Array = rows::column(&batch, "created")?;
             let mut created: Vec<u64> = created.values().to_vec();
             created.sort_unstable();
-            let oldest_kept = created[rows - self.upkeep.most_answers];
+            let oldest_kept = created[rows - self.maintenance.most_answers];
             self.answers.delete(&format!("created < {oldest_kept}")).await?;
         }
         let Some(dataset) = self.answers.newest().await? else { return Ok(()) };
         let mut dataset = dataset.as_ref().clone();
         maintenance::index_columns(&mut dataset, INDEXES).await?;
-        if dataset.fragments().len() > self.upkeep.most_fragments {
+        if dataset.fragments().len() > self.maintenance.most_fragments {
             compact_files(&mut dataset, CompactionOptions::default(), None).await?;
         }
         if maintenance::unindexed(&dataset, "id").await? > 0 {

@@ -1,4 +1,4 @@
-//! Indexes and their upkeep. It runs beside readers and writers: a commit that it loses to a writer is
+//! Indexes and their maintenance. It runs beside readers and writers: a commit that it loses to a writer is
 //! tried again, and readers go on with the version that they have.
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::rows::TABLE;
 use super::table::is_conflict;
 use crate::Error;
 
-/// A step of upkeep that loses to a writer is tried again so often.
+/// A step of maintenance that loses to a writer is tried again so often.
 const MOST_ATTEMPTS: u32 = 5;
 /// A version that was replaced so long ago is removed. A turn that reads it is over by then.
 const KEEP: Duration = Duration::from_secs(3600);
@@ -39,7 +39,7 @@ const TRAINED: &str = "ibid.vectors";
 const TERMS: &str = "terms";
 const VECTOR: &str = "vector";
 
-/// What upkeep did.
+/// What maintenance did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MaintenanceReport {
     /// Rows that indexes did not know before.
@@ -94,7 +94,7 @@ impl Store {
                 other => return other.map(|()| kept),
             }
         }
-        tracing::warn!("upkeep of the store gave way to writers; it is done the next time");
+        tracing::warn!("maintenance of the store gave way to writers; it is done the next time");
         Ok(kept)
     }
 
@@ -106,7 +106,7 @@ impl Store {
         let missing = unindexed(&dataset, TERMS).await?;
         if missing > 0 {
             let parts = dataset.load_indices_by_name(TERMS).await?.len();
-            let options = if parts >= self.upkeep.most_parts {
+            let options = if parts >= self.maintenance.most_parts {
                 OptimizeOptions::merge(parts)
             } else {
                 OptimizeOptions::append()
@@ -116,7 +116,7 @@ impl Store {
             self.chunks.saw(Arc::new(dataset.clone())).await;
         }
         let rows = dataset.count_rows(None).await?;
-        if rows > self.upkeep.index_above.max(trained_on(&dataset) * OUTGROWN) {
+        if rows > self.maintenance.index_above.max(trained_on(&dataset) * OUTGROWN) {
             let params = VectorIndexParams::with_ivf_rq_params(
                 DistanceType::Cosine,
                 IvfBuildParams::default(),
@@ -129,7 +129,7 @@ impl Store {
             dataset.checkout_latest().await?;
         }
         let deleted = dataset.count_deleted_rows().await?;
-        if dataset.fragments().len() > self.upkeep.most_fragments || deleted * MOST_DELETED > rows {
+        if dataset.fragments().len() > self.maintenance.most_fragments || deleted * MOST_DELETED > rows {
             let options =
                 CompactionOptions { target_rows_per_fragment: 256 * 1024, ..CompactionOptions::default() };
             compact_files(&mut dataset, options, None).await?;
@@ -146,7 +146,7 @@ impl Store {
         let Some(ledger) = self.documents.latest().await? else { return Ok(()) };
         let mut ledger = ledger.as_ref().clone();
         ledger.checkout_latest().await?;
-        if ledger.fragments().len() > self.upkeep.most_fragments {
+        if ledger.fragments().len() > self.maintenance.most_fragments {
             compact_files(&mut ledger, CompactionOptions::default(), None).await?;
             let columns = ["document", "version", "pending"];
             let tree = |column| (column, IndexType::BTree, BuiltinIndexType::BTree);

@@ -76,7 +76,7 @@ pub struct Store {
     chunks: Table,
     documents: Table,
     answers: Table,
-    upkeep: MaintenanceSettings,
+    maintenance: MaintenanceSettings,
     holds: BlobPins,
     /// Whether the model of the store was compared with the one that is used.
     checked: OnceCell<()>,
@@ -118,17 +118,17 @@ impl Store {
             chunks: Table::new(&place, "chunks", rows::chunk_schema(dimensions)),
             documents: Table::new(&place, "documents", rows::document_schema()),
             answers: Table::new(&place, "cache", answers::schema(dimensions)),
-            upkeep: MaintenanceSettings::default(),
+            maintenance: MaintenanceSettings::default(),
             holds: BlobPins::default(),
             checked: OnceCell::new(),
             place,
         })
     }
 
-    /// With other rules of upkeep.
+    /// With other rules of maintenance.
     #[must_use]
-    pub fn keeping(mut self, upkeep: MaintenanceSettings) -> Self {
-        self.upkeep = upkeep;
+    pub fn keeping(mut self, maintenance: MaintenanceSettings) -> Self {
+        self.maintenance = maintenance;
         self
     }
 

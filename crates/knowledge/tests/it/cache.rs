@@ -101,9 +101,9 @@ async fn fsck_finds_and_removes_what_rests_on_another_content() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_oldest_of_too_many_answers_are_forgotten() {
     let place = Where::folder();
-    let upkeep =
+    let maintenance =
         MaintenanceSettings { most_answers: 10, most_fragments: 8, ..MaintenanceSettings::default() };
-    let store = place.open_keeping(upkeep).await;
+    let store = place.open_keeping(maintenance).await;
     let evidence = with_rules(&store).await;
     let cache = CachedAnswers::new(store.clone(), Arc::new(Words));
     for number in 0..30 {

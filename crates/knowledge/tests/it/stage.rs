@@ -64,13 +64,13 @@ impl Where {
         self.open_keeping(MaintenanceSettings::default()).await
     }
 
-    pub(crate) async fn open_keeping(&self, upkeep: MaintenanceSettings) -> Arc<Store> {
+    pub(crate) async fn open_keeping(&self, maintenance: MaintenanceSettings) -> Arc<Store> {
         let (place, options) = match self {
             Self::Folder(folder) => (folder.path().to_string_lossy().into_owned(), HashMap::new()),
             Self::Storage(place) => (place.clone(), RealStorage::get().options().into_iter().collect()),
         };
         let store = Store::open(&place, options, "words", DIMENSIONS).await.expect("the store opens");
-        Arc::new(store.keeping(upkeep))
+        Arc::new(store.keeping(maintenance))
     }
 }
 
