@@ -5,6 +5,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { reach } from "./api/client";
 import { key, requestKey, storeKey, useKeyRequests } from "./api/key";
+import { useMe } from "./api/queries";
 import { Chat } from "./chat/chat";
 import { forgetDrafts } from "./chat/draft";
 import { Threads } from "./chat/threads";
@@ -25,6 +26,7 @@ export function App() {
   const route = useRoute();
   const [view = "chat", id] = route.path;
   const [open, setOpen] = useState(false);
+  const admin = useMe().data?.role === "admin";
   // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes on every navigation
   useEffect(() => setOpen(false), [route]);
   return (
@@ -49,7 +51,7 @@ export function App() {
         <nav aria-label={words.navigation}>
           <NavLink to="chat" icon="chat" label={words.chat.title} current={view} />
           <NavLink to="documents" icon="documents" label={words.documents.title} current={view} />
-          <NavLink to="insights" icon="insights" label={words.insights.title} current={view} />
+          {admin && <NavLink to="insights" icon="insights" label={words.insights.title} current={view} />}
           <NavLink to="status" icon="status" label={words.status.title} current={view} />
         </nav>
         <Threads current={view === "chat" ? id : undefined} />

@@ -24,6 +24,8 @@ for (const { name, colorScheme, viewport } of LOOKS) {
     };
 
     test("every view", async ({ page }) => {
+      // A dozen views, each checked for accessibility.
+      test.setTimeout(150_000);
       await page.goto("/#/chat");
       await page.getByLabel("Assistant").selectOption("trade-compliance");
       await shot(page, "welcome");

@@ -360,11 +360,11 @@ impl DocumentService {
     /// Fails when the store or the engine does.
     pub async fn delete(&self, scope: &Scope, document: &DocumentId) -> Result<bool, Error> {
         // Whoever may delete what is there may stop what would take its place, whoever may see that.
-        let stopped = if self.0.store.document(scope, document).await?.is_some() {
-            self.stop_loads(scope, document, None).await?
-        } else {
-            self.cancel(scope, document, None).await?
-        };
+        let is_seen = self.0.store.document(scope, document).await?.is_some();
+        if !is_seen && self.load_of(scope, document, None).await?.is_none() {
+            return Ok(false);
+        }
+        let stopped = self.stop_loads(scope, document, None).await?;
         // What is being loaded must not come back, so it has to have ended first.
         for run in &stopped {
             self.until_ended(scope, *run).await;

@@ -38,7 +38,7 @@ pub use health::{
 pub use insights::{Insights, ModelTotals, TurnTotals};
 pub use models::{ModelCatalog, NO_EMBEDDING, pulled_models};
 pub use nearest::hint;
-pub use offline::{OfflineLoads, OfflineThreads};
+pub use offline::{OfflineKeys, OfflineLoads, OfflineThreads};
 pub use running::{
     LOCAL_KEY_PREFIX, LOCAL_PROOF_PATH, RunningServer, RunningServerFile, SCOPE_HEADER, local_proof,
 };

@@ -3,12 +3,46 @@
 use ibid_core::evidence::DocumentId;
 use ibid_core::{Scope, ThreadId};
 use ibid_engine::{
-    Conversation, EngineFile, Error as EngineError, LockGuard, MessageWindow, Thread, ThreadPage,
+    ApiKey, Conversation, EngineFile, Error as EngineError, LockGuard, MessageWindow, Thread, ThreadPage,
 };
 use ibid_knowledge::{ActiveLoads, LoadRequest};
 
 use crate::error::{DoingExt, Error};
 use crate::settings::Settings;
+
+/// The keys of a data folder.
+pub struct OfflineKeys(EngineFile);
+
+impl OfflineKeys {
+    /// Those of the settings' data folder.
+    pub fn open(settings: &Settings) -> Self {
+        Self(EngineFile::at(&settings.engine_file()))
+    }
+
+    /// Keeps a key, by its hash.
+    ///
+    /// # Errors
+    /// Fails when there is one of that name, or when an engine uses the file: then that one must keep it.
+    pub fn add(&self, hash: [u8; 32], key: &ApiKey) -> Result<(), Error> {
+        Ok(self.0.add_api_key(hash, key)?)
+    }
+
+    /// The keys of a tenant.
+    ///
+    /// # Errors
+    /// Fails when the file cannot be read.
+    pub fn list(&self, scope: &Scope) -> Result<Vec<ApiKey>, Error> {
+        Ok(self.0.api_keys(scope)?)
+    }
+
+    /// Deletes a key.
+    ///
+    /// # Errors
+    /// Fails when there is none, or when an engine uses the file: then that one must delete it.
+    pub fn delete(&self, scope: &Scope, name: &str) -> Result<(), Error> {
+        Ok(self.0.delete_api_key(scope, name)?)
+    }
+}
 
 /// The conversations of a data folder.
 pub struct OfflineThreads(EngineFile);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use ibid_core::{Corpus, Label, Tenant, ThreadId, TurnOptions};
+use ibid_core::{AccessRole, Corpus, KeyName, Label, Tenant, ThreadId, TurnOptions};
 use serde_json::Value;
 use url::Url;
 
@@ -44,8 +44,7 @@ pub(crate) enum Command {
     Ask(Ask),
     /// Talk with an assistant
     Chat(Chat),
-    /// Make keys for those who may use the server
-    #[command(subcommand)]
+    /// Make, list and delete keys for those who may use the server
     Keys(Keys),
     /// List, make and check assistants
     #[command(subcommand)]
@@ -140,23 +139,52 @@ pub(crate) struct Chat {
     pub(crate) target: Target,
 }
 
+/// Keys, here or at a server.
+#[derive(Debug, Args)]
+pub(crate) struct Keys {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    #[command(subcommand)]
+    pub(crate) command: KeysCommand,
+}
+
 /// What can be done with keys.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Keys {
-    /// Make a key and print it once, with what belongs into ibid.toml
-    New {
-        /// What it is called there and in the log
-        name: String,
-        /// Whose threads and documents its holder sees
-        #[arg(long, value_name = "NAME", default_value = "local")]
-        tenant: Tenant,
-        /// Only this set of documents; may be given several times
-        #[arg(long, value_name = "NAME")]
-        corpus: Vec<Corpus>,
-        /// With permission to see what has this label; may be given several times
-        #[arg(long, value_name = "NAME")]
-        label: Vec<Label>,
+pub(crate) enum KeysCommand {
+    /// Make a key and print it once
+    New(NewKey),
+    /// List the keys that were made; those of ibid.toml stand there
+    List,
+    /// Delete a key: nobody gets in with it any more
+    Delete {
+        /// Which one
+        name: KeyName,
+        /// Without asking
+        #[arg(long, short)]
+        yes: bool,
     },
+}
+
+/// A key to be made.
+#[derive(Debug, Args)]
+pub(crate) struct NewKey {
+    /// What it is called in lists and in the log
+    pub(crate) name: KeyName,
+    /// What its holder may do: reader (ask), editor (documents, too) or admin (keys, and the threads of all)
+    #[arg(long, value_name = "ROLE", default_value = "reader")]
+    pub(crate) role: AccessRole,
+    /// Only this set of documents; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) corpus: Vec<Corpus>,
+    /// With permission to see what has this label; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) label: Vec<Label>,
+    /// It ends after so many days [default: never]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) days: Option<std::num::NonZeroU32>,
+    /// Keep it nowhere, and print what belongs into ibid.toml instead
+    #[arg(long, conflicts_with_all = ["days", "server"])]
+    pub(crate) print_config: bool,
 }
 
 /// Ask an assistant.

@@ -1,6 +1,7 @@
 //! The nouns that every other crate speaks in, the events of turns and loads, and the ports through which assistants reach
 //! the world. They carry rules in their types and know no engine, no store and no network.
 
+mod access_role;
 pub mod answer;
 pub mod cache;
 pub mod catalogue;
@@ -27,12 +28,13 @@ mod turn;
 pub mod value;
 pub mod web;
 
+pub use access_role::{AccessRole, InvalidRole};
 pub use answer::AnswerMetadata;
 pub use error_chain::error_chain;
 pub use event::{LoadEvent, RunEvent, TurnEvent};
 pub use id::{InvalidId, QueueId, RunId, ThreadId};
 pub use message::{Message, Role};
-pub use name::{Corpus, InvalidName, Label, Tenant};
+pub use name::{Corpus, InvalidName, KeyName, Label, Tenant};
 pub use scope::{Focus, Scope};
 pub use secret::Secret;
 pub use status::RunStatus;

@@ -94,6 +94,11 @@ name! {
     Label, "label"
 }
 
+name! {
+    /// What a key for a server is called.
+    KeyName, "key"
+}
+
 impl Tenant {
     /// The only tenant of a server that serves one party.
     pub fn local() -> Self {

@@ -16,6 +16,10 @@ pub struct Scope {
     labels: BTreeSet<Label>,
     #[serde(default, skip_serializing_if = "Focus::is_everything")]
     focus: Focus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    caller: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    all_threads: bool,
 }
 
 /// What a question is about, within what may be seen: some documents, types or languages. Of each, none means all.
@@ -57,7 +61,42 @@ fn common<T: Ord + Clone>(had: Option<BTreeSet<T>>, asked: Option<BTreeSet<T>>) 
 impl Scope {
     /// What everybody at one tenant may see, in all of its corpora, and nothing of any other tenant.
     pub fn of(tenant: Tenant) -> Self {
-        Self { tenant, corpora: None, labels: BTreeSet::new(), focus: Focus::default() }
+        Self {
+            tenant,
+            corpora: None,
+            labels: BTreeSet::new(),
+            focus: Focus::default(),
+            caller: None,
+            all_threads: false,
+        }
+    }
+
+    /// For somebody in particular, who owns the threads that they begin and sees no others.
+    #[must_use]
+    pub fn for_caller(mut self, caller: impl Into<String>) -> Self {
+        self.caller = Some(caller.into());
+        self
+    }
+
+    /// For somebody who looks after the tenant, and sees the threads of others, too.
+    #[must_use]
+    pub fn with_all_threads(mut self) -> Self {
+        self.all_threads = true;
+        self
+    }
+
+    /// For nobody in particular: which documents may be seen, and nothing else.
+    #[must_use]
+    pub fn of_nobody(&self) -> Self {
+        Self { caller: None, all_threads: false, ..self.clone() }
+    }
+
+    /// Only the documents that another scope sees as well; of labels, only those that both hold.
+    #[must_use]
+    pub fn limited_to(mut self, other: &Self) -> Self {
+        self.corpora = common(self.corpora, other.corpora.clone());
+        self.labels.retain(|label| other.labels.contains(label));
+        self
     }
 
     /// Only what is in these corpora too. A scope never grows: corpora that it did not have stay out.
@@ -98,6 +137,26 @@ impl Scope {
     /// The labels that are held.
     pub fn labels(&self) -> &BTreeSet<Label> {
         &self.labels
+    }
+
+    /// Who asks; none if it is nobody in particular, as for whoever runs the server.
+    pub fn caller(&self) -> Option<&str> {
+        self.caller.as_deref()
+    }
+
+    /// Whether threads of others may be seen.
+    pub fn sees_all_threads(&self) -> bool {
+        self.all_threads || self.caller.is_none()
+    }
+
+    /// Whether it sees every document that another scope of its tenant sees. What a thread holds may quote any of those.
+    pub fn covers(&self, corpora: Option<&BTreeSet<Corpus>>, labels: &BTreeSet<Label>) -> bool {
+        let has_corpora = match (&self.corpora, corpora) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(own), Some(others)) => others.is_subset(own),
+        };
+        has_corpora && labels.is_subset(&self.labels)
     }
 
     /// What is searched of it.
@@ -144,6 +203,22 @@ mod tests {
         );
         let kept: Scope = serde_json::from_str(&serde_json::to_string(&scope).unwrap()).unwrap();
         assert_eq!(kept, scope);
+    }
+
+    #[test]
+    fn a_scope_covers_what_another_sees_if_it_has_its_labels_and_corpora() {
+        let [rules, prices]: [Corpus; 2] = ["rules", "prices"].map(|name| name.parse().unwrap());
+        let legal: Label = "legal".parse().unwrap();
+        let all = Scope::of(Tenant::local());
+        let some = all.clone().within([rules.clone()]).holding([legal.clone()]).for_caller("key:ana");
+        let covers = |scope: &Scope, other: &Scope| scope.covers(other.corpora(), other.labels());
+        assert!(covers(&some, &some) && !covers(&some, &all), "all corpora are more than one");
+        assert!(!covers(&all, &some), "a label is missing");
+        assert!(covers(&all.clone().holding([legal.clone()]), &some));
+        let both = all.holding([legal, "hr".parse().unwrap()]).within([rules, prices]).limited_to(&some);
+        assert_eq!(both, some.of_nobody());
+        assert!(both.sees_all_threads() && !some.sees_all_threads());
+        assert!(some.with_all_threads().sees_all_threads());
     }
 
     #[test]

@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 use crate::error::Error;
 use crate::facts::{FactsRange, TurnFacts};
 use crate::types::{
-    Event, Feedback, Job, Lifetime, MessageWindow, NewJob, Run, Stop, Submitted, Thread, ThreadFilter,
-    ThreadMessage, ThreadPage, Turn, UnfinishedJob,
+    ApiKey, Event, Feedback, Job, Lifetime, MessageWindow, NewJob, Run, Stop, Submitted, Thread,
+    ThreadFilter, ThreadMessage, ThreadPage, ThreadUpdate, Turn, UnfinishedJob,
 };
 
 /// Events of a run, in order, as they become safe. It ends after [`Ended`](ibid_graph::EventKind::RunEnded).
@@ -181,6 +181,36 @@ pub trait Engine: Spending {
     /// Fails if the backend does.
     async fn datasets(&self, scope: &Scope) -> Result<Vec<(String, u64)>, Error>;
 
+    /// Keeps a key, by the SHA-256 of it.
+    ///
+    /// # Errors
+    /// Fails if its tenant has a key of that name.
+    async fn add_api_key(&self, hash: [u8; 32], key: ApiKey) -> Result<(), Error>;
+
+    /// The key that has a hash, of any tenant: who asks is not known yet.
+    ///
+    /// # Errors
+    /// Fails if the backend does.
+    async fn api_key(&self, hash: [u8; 32]) -> Result<Option<ApiKey>, Error>;
+
+    /// The keys of the scope's tenant, by name.
+    ///
+    /// # Errors
+    /// Fails if the backend does.
+    async fn api_keys(&self, scope: &Scope) -> Result<Vec<ApiKey>, Error>;
+
+    /// How many keys there are, of all tenants.
+    ///
+    /// # Errors
+    /// Fails if the backend does.
+    async fn count_api_keys(&self) -> Result<u64, Error>;
+
+    /// Deletes a key of the scope's tenant. Nobody gets in with it any more.
+    ///
+    /// # Errors
+    /// Fails if there is no such key.
+    async fn delete_api_key(&self, scope: &Scope, name: &str) -> Result<(), Error>;
+
     /// Begins a thread without a turn. The second value is whether it is new; one that is there stays as it is.
     ///
     /// # Errors
@@ -193,15 +223,15 @@ pub trait Engine: Spending {
         lifetime: Lifetime,
     ) -> Result<(Thread, bool), Error>;
 
-    /// Adds to what is noted of a thread; a note that is there is replaced.
+    /// Changes what is noted of a thread, and whether it is shared.
     ///
     /// # Errors
-    /// Fails if there is no such thread.
-    async fn update_thread_metadata(
+    /// Fails if there is no such thread, or if it is somebody else's.
+    async fn update_thread(
         &self,
         scope: &Scope,
         thread: ThreadId,
-        metadata: Map<String, Value>,
+        update: ThreadUpdate,
     ) -> Result<Thread, Error>;
 
     /// Adds messages to a thread without a turn, so that nobody answers them. They belong to the run that is

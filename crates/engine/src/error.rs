@@ -16,6 +16,15 @@ pub enum Error {
     /// No such thread, or one of another tenant.
     #[error("there is no thread {0}")]
     UnknownThread(ThreadId),
+    /// A thread of somebody else, who shares it.
+    #[error("thread {0} is somebody else's and shared to be read; copy it to go on with it")]
+    ReadOnly(ThreadId),
+    /// The tenant has a key of that name.
+    #[error("there is a key `{0}` already; delete it first, or choose another name")]
+    KeyExists(String),
+    /// The tenant has no key of that name.
+    #[error("there is no key `{0}`")]
+    UnknownKey(String),
     /// No such run, or one of another tenant.
     #[error("there is no run {0}")]
     UnknownRun(RunId),

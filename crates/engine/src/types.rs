@@ -1,11 +1,12 @@
 //! What an engine takes and gives: turns, runs, threads, events.
 
+use std::num::NonZeroU32;
 use std::ops::Range;
 use std::time::SystemTime;
 
 pub use ibid_core::RunStatus;
 use ibid_core::trace::TraceParent;
-use ibid_core::{Message, QueueId, RunId, Scope, ThreadId, TurnOptions};
+use ibid_core::{AccessRole, Message, QueueId, RunId, Scope, ThreadId, TurnOptions};
 use ibid_graph::StepEvent;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -166,12 +167,25 @@ pub struct Thread {
     pub messages: u64,
     /// What the caller notes of it.
     pub metadata: Map<String, Value>,
+    /// Who began it; none if it belongs to the tenant.
+    pub owner: Option<String>,
+    /// Whether others at the tenant may read it.
+    pub shared: bool,
     /// What it is doing.
     pub status: ThreadStatus,
     /// When it began.
     pub created: SystemTime,
     /// When a turn was last submitted to it.
     pub updated: SystemTime,
+}
+
+/// What is to be changed of a thread.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ThreadUpdate {
+    /// Added to what is noted of it; a note that is there is replaced.
+    pub metadata: Map<String, Value>,
+    /// Whether others at the tenant may read it; as it was if not given.
+    pub shared: Option<bool>,
 }
 
 /// How long a thread is kept.
@@ -264,6 +278,8 @@ pub struct ThreadFilter {
     pub status: Option<ThreadStatus>,
     /// Those whose title contains this, in any case.
     pub title: Option<String>,
+    /// Only the caller's own, also if others may be seen.
+    pub own: bool,
 }
 
 /// In which order threads are listed: the last used first, unless said otherwise.
@@ -300,6 +316,25 @@ pub struct Feedback {
     pub author: String,
     /// When it was given.
     pub created: SystemTime,
+}
+
+/// A key that was made while a server runs, without the key itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiKey {
+    /// What it is called; no two of a tenant have one name.
+    pub name: String,
+    /// What its holder may see, of which tenant.
+    pub scope: Scope,
+    /// What its holder may do.
+    pub role: AccessRole,
+    /// How many requests it may make in a minute, if it has a limit of its own.
+    pub per_minute: Option<NonZeroU32>,
+    /// Who made it.
+    pub created_by: String,
+    /// When it was made.
+    pub created: SystemTime,
+    /// When it ends, if it does.
+    pub expires: Option<SystemTime>,
 }
 
 /// One message of a thread.

@@ -2,11 +2,14 @@
 
 use axum::Router;
 use axum::handler::Handler;
+use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter, on};
+use ibid_core::AccessRole;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
+use crate::http::require;
 use crate::state::ServerState;
 
 /// Routes, and the document that describes them.
@@ -25,6 +28,7 @@ type Body = Box<dyn Fn(&mut SchemaGenerator) -> Schema>;
 pub(crate) struct Operation {
     summary: &'static str,
     tag: &'static str,
+    role: Option<AccessRole>,
     body: Option<Body>,
     gives: Option<Body>,
     files: bool,
@@ -40,9 +44,23 @@ enum Answer {
     Nothing,
 }
 
-/// Something that can be done, in a few words, under a heading.
-pub(crate) fn operation(tag: &'static str, summary: &'static str) -> Operation {
-    Operation { summary, tag, body: None, gives: None, files: false, query: Vec::new(), answer: Answer::Json }
+/// Something that can be done, in a few words, under a heading, by whoever has this role or a higher one; by everybody if none
+/// is given.
+pub(crate) fn operation(
+    tag: &'static str,
+    summary: &'static str,
+    role: impl Into<Option<AccessRole>>,
+) -> Operation {
+    Operation {
+        summary,
+        tag,
+        role: role.into(),
+        body: None,
+        gives: None,
+        files: false,
+        query: Vec::new(),
+        answer: Answer::Json,
+    }
 }
 
 impl Operation {
@@ -110,6 +128,10 @@ impl Operation {
             Answer::Nothing => json!({ "2XX": { "description": "done" } }),
         };
         let mut described = json!({ "summary": self.summary, "tags": [self.tag], "parameters": parameters, "responses": answer });
+        match self.role {
+            Some(role) => described["x-ibid-role"] = json!(role),
+            None => described["security"] = json!([{}]),
+        }
         described["responses"]["4XX"] = json!({ "$ref": "#/components/responses/Problem" });
         if let Some(body) = &self.body {
             let schema = body(schemas);
@@ -195,6 +217,10 @@ impl Api {
         let described = operation.describe(path, &mut self.schemas);
         let at = self.paths.entry(path).or_insert_with(|| json!({}));
         at[method] = described;
+        let route = match operation.role {
+            Some(role) => route.layer(from_fn_with_state(role, require)),
+            None => route,
+        };
         self.router = self.router.route(path, route);
         self
     }

@@ -7,8 +7,8 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderValue, Response};
 use axum::response::IntoResponse as _;
 use ibid_assistants::AnswerFormat;
-use ibid_core::Corpus;
 use ibid_core::tool::{ToolError, ToolOutput};
+use ibid_core::{AccessRole, Corpus};
 use ibid_graph::{END, START, Topology, TopologyNodeKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ use crate::threads::Select;
 
 /// The routes.
 pub(crate) fn routes(api: Api) -> Api {
-    let on = |summary| operation("Assistants", summary);
+    let on = |summary| operation("Assistants", summary, AccessRole::Reader);
     api.post(
         "/assistants/search",
         search,

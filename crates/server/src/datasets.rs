@@ -3,6 +3,7 @@
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use ibid_core::AccessRole;
 use ibid_engine::FactsRange;
 use ibid_evals::{DatasetItem, ExpectedPage, check_dataset_name, write_dataset};
 use schemars::JsonSchema;
@@ -18,7 +19,7 @@ const MOST_AT_ONCE: usize = 500;
 
 /// The routes.
 pub(crate) fn routes(api: Api) -> Api {
-    let on = |summary| operation("Datasets", summary);
+    let on = |summary| operation("Datasets", summary, AccessRole::Admin);
     let turns = on("Add the turns behind a figure")
         .query("from", "when it begins, in seconds since 1970; seven days ago if not given")
         .query("to", "when it ends, in seconds since 1970; now if not given")
@@ -32,7 +33,9 @@ pub(crate) fn routes(api: Api) -> Api {
         .post(
             "/datasets/{dataset}/items",
             add,
-            on("Add the question of a turn").takes::<NewItem>().gives::<DatasetItem>(),
+            operation("Datasets", "Add the question of a turn", AccessRole::Editor)
+                .takes::<NewItem>()
+                .gives::<DatasetItem>(),
         )
         .delete("/datasets/{dataset}/items/{item}", delete_item, on("Delete a question").nothing())
         .post("/datasets/{dataset}/turns", add_turns, turns)

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The routes that nobody needs a key for.
 pub(crate) fn routes(api: Api) -> Api {
-    let on = |summary| operation("Health", summary);
+    let on = |summary| operation("Health", summary, None);
     api.get("/healthz", alive, on("Whether the server is there"))
         .get("/readyz", ready, on("Whether each part can work"))
         .get("/ok", ok, on("Whether the server is there"))

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use axum::extract::State;
 use ibid_app::Insights;
+use ibid_core::AccessRole;
 use ibid_engine::{FactsRange, TurnFacts, TurnFilter};
 use ibid_evals::MetricComparison;
 use schemars::JsonSchema;
@@ -24,7 +25,7 @@ const LISTED: (usize, usize) = (50, 500);
 /// The routes.
 pub(crate) fn routes(api: Api) -> Api {
     let on = |summary| {
-        operation("Insights", summary)
+        operation("Insights", summary, AccessRole::Admin)
             .query("from", "when it begins, in seconds since 1970; seven days ago if not given")
             .query("to", "when it ends, in seconds since 1970; now if not given")
             .query("assistant", "only turns of this assistant")

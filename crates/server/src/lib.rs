@@ -13,6 +13,7 @@ mod documents;
 mod health;
 mod http;
 mod insights;
+mod keys;
 mod mcp;
 mod messages;
 mod metrics;
@@ -30,7 +31,7 @@ use ibid_core::{LoadEvent, RunEvent, TurnEvent};
 use ibid_telemetry::MetricsRegistry;
 use tower_http::catch_panic::CatchPanicLayer;
 
-pub use access::{Access, Claims, Issuer, Key};
+pub use access::{Access, Claims, Issuer, KEY_PREFIX, Key};
 pub use connections::serve;
 
 use api::Api;
@@ -55,6 +56,7 @@ pub fn router(
     access: Access,
     metrics: Option<MetricsRegistry>,
 ) -> Result<Router, ibid_app::Error> {
+    let access = access.and_keys_of(app.engine()?.clone());
     let app = ServerState::new(app, access, metrics)?;
     let (open, health) = Api::new().and(health::routes).into_parts();
     let (guarded, described) = Api::new()
@@ -67,6 +69,7 @@ pub fn router(
         .and(metrics::routes)
         .and(insights::routes)
         .and(datasets::routes)
+        .and(keys::routes)
         .streams::<RunEvent<TurnEvent>>("TurnEvent")
         .streams::<RunEvent<LoadEvent>>("LoadEvent")
         .into_parts();

@@ -7,13 +7,14 @@ use axum::response::{IntoResponse, Response};
 use crate::api::{Api, operation};
 use crate::http::{Caller, Problem};
 use crate::state::ServerState;
+use ibid_core::AccessRole;
 
 /// As Prometheus reads it.
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The routes.
 pub(crate) fn routes(api: Api) -> Api {
-    let on = operation("Health", "What was counted and measured, as Prometheus reads it");
+    let on = operation("Health", "What was counted and measured, as Prometheus reads it", AccessRole::Reader);
     api.get("/metrics", metrics, on.file())
 }
 

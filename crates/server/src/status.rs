@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::Response;
 use axum::response::IntoResponse as _;
 use ibid_app::{CheckResult, ServerInfo};
+use ibid_core::{AccessRole, Corpus, Label};
 use ibid_engine::ThreadFilter;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,8 +18,13 @@ use crate::state::ServerState;
 
 /// The routes.
 pub(crate) fn routes(api: Api) -> Api {
-    let on = operation("Health", "What works, what the server is set up with, and what it holds");
-    api.get("/status", status, on.gives::<Status>())
+    let summary = "What works, what the server is set up with, and what it holds";
+    let on = |summary| operation("Health", summary, AccessRole::Reader);
+    api.get("/status", status, on(summary).gives::<Status>()).get(
+        "/me",
+        me,
+        on("Who asks, and what they may see and do").gives::<Me<'_>>(),
+    )
 }
 
 /// How the server is.
@@ -31,7 +37,7 @@ struct Status<'a> {
     info: &'a ServerInfo,
     /// What the documents come to that the caller may see.
     documents: Figures,
-    /// How many conversations the caller's tenant has.
+    /// How many conversations the caller may see.
     threads: u64,
 }
 
@@ -39,6 +45,34 @@ struct Status<'a> {
 struct Examined<'a> {
     name: &'a str,
     finding: CheckResult,
+}
+
+/// Who asks.
+#[derive(Serialize, JsonSchema)]
+struct Me<'a> {
+    /// The name of the key or the person, as it is in limits and in the log.
+    name: &'a str,
+    role: AccessRole,
+    /// The owner of the threads that they begin; null if those belong to everybody at the tenant.
+    owner: Option<&'a str>,
+    tenant: &'a str,
+    /// The corpora that they see; null for all.
+    corpora: Option<Vec<&'a Corpus>>,
+    /// The labels that they have.
+    labels: Vec<&'a Label>,
+}
+
+async fn me(caller: Caller) -> Response<Body> {
+    let scope = &caller.scope;
+    let me = Me {
+        name: &caller.name,
+        role: caller.role,
+        owner: scope.caller(),
+        tenant: scope.tenant().as_str(),
+        corpora: scope.corpora().map(|corpora| corpora.iter().collect()),
+        labels: scope.labels().iter().collect(),
+    };
+    axum::Json(me).into_response()
 }
 
 async fn status(State(app): State<ServerState>, caller: Caller) -> Result<Response<Body>, Problem> {

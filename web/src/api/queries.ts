@@ -23,12 +23,28 @@ export const names = {
   document: (document: string) => ["document", document] as const,
   page: (document: string, page: number) => ["page", document, page] as const,
   status: ["status"] as const,
+  me: ["me"] as const,
   insights: (of: Period) => ["insights", of] as const,
   datasets: ["datasets"] as const,
   comparison: (of: Period, other: string) => ["comparison", of, other] as const,
   markedPassages: (of: Period) => ["marked-passages", of] as const,
   insightTurns: (of: Period & { filter: TurnFilter }) => ["insight-turns", of] as const,
 };
+
+/** Who asks, and what they may do. */
+export function useMe() {
+  return useQuery({
+    queryKey: names.me,
+    queryFn: async () => body(await api.GET("/me")),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
+/** Whether who asks may load and delete documents. */
+export function useMayEdit(): boolean {
+  const role = useMe().data?.role;
+  return role === "editor" || role === "admin";
+}
 
 export function useAssistants() {
   return useQuery({
@@ -59,7 +75,7 @@ export function useThreads(title: string) {
     queryFn: async ({ pageParam }) =>
       body(
         await api.POST("/threads/search", {
-          body: { title: title || undefined, limit: THREADS, offset: pageParam, select: LISTED_FIELDS },
+          body: { own: true, title: title || undefined, limit: THREADS, offset: pageParam, select: LISTED_FIELDS },
         }),
       ),
     initialPageParam: 0,

@@ -509,7 +509,7 @@ export interface paths {
         };
         options?: never;
         head?: never;
-        /** Add to what is noted of a conversation */
+        /** Change what is noted of a conversation, and whether it is shared */
         patch: {
             parameters: {
                 query?: never;
@@ -2287,6 +2287,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who asks, and what they may see and do */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description done */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Me"];
+                    };
+                };
+                "4XX": components["responses"]["Problem"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/metrics": {
         parameters: {
             query?: never;
@@ -2771,6 +2808,105 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Keys of the tenant that were made at this server */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description done */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Key"][];
+                    };
+                };
+                "4XX": components["responses"]["Problem"];
+            };
+        };
+        put?: never;
+        /** Make a key, which is told once */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["KeyCreate"];
+                };
+            };
+            responses: {
+                /** @description done */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["CreatedKey"];
+                    };
+                };
+                "4XX": components["responses"]["Problem"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/keys/{key}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Delete a key; nobody gets in with it any more */
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    key: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description done */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                "4XX": components["responses"]["Problem"];
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -3010,6 +3146,10 @@ export interface components {
             status: string;
             /** @description Ours: the beginning of its first message. */
             title: string;
+            /** @description Ours: who began it; null if it belongs to everybody at the tenant. */
+            owner?: string | null;
+            /** @description Ours: whether others at the tenant may read it. */
+            shared: boolean;
             /**
              * Format: uint64
              * @description Ours: how many messages it has.
@@ -3319,6 +3459,11 @@ export interface components {
             values?: {
                 [key: string]: unknown;
             } | null;
+            /**
+             * @description Ours: only the caller's own, also if others may be seen.
+             * @default false
+             */
+            own?: boolean;
             /** Format: uint */
             limit?: number | null;
             /** Format: uint */
@@ -3337,6 +3482,11 @@ export interface components {
             metadata?: {
                 [key: string]: unknown;
             } | null;
+            /**
+             * @description Ours: whether others at the tenant may read it, if they may see all that it may quote.
+             * @default null
+             */
+            shared?: boolean | null;
         };
         ThreadCopy: {
             /**
@@ -3975,7 +4125,7 @@ export interface components {
             documents: components["schemas"]["DocumentFigures"];
             /**
              * Format: uint64
-             * @description How many conversations the caller's tenant has.
+             * @description How many conversations the caller may see.
              */
             threads: number;
         };
@@ -4026,6 +4176,21 @@ export interface components {
              */
             output_price?: number | null;
         };
+        /** @description Who asks. */
+        Me: {
+            /** @description The name of the key or the person, as it is in limits and in the log. */
+            name: string;
+            role: components["schemas"]["AccessRole"];
+            /** @description The owner of the threads that they begin; null if those belong to everybody at the tenant. */
+            owner?: string | null;
+            tenant: string;
+            /** @description The corpora that they see; null for all. */
+            corpora?: string[] | null;
+            /** @description The labels that they have. */
+            labels: string[];
+        };
+        /** @description What somebody may do. Each may do what those before it may. */
+        AccessRole: "reader" | "editor" | "admin";
         /** @description What came of the turns in some time. */
         Insights: {
             /**
@@ -4314,6 +4479,78 @@ export interface components {
         AddedTurns: {
             /** Format: uint */
             added: number;
+        };
+        /** @description A key, without the key itself. */
+        Key: {
+            name: string;
+            role: components["schemas"]["AccessRole"];
+            /** @description The corpora that its holder sees; null for all. */
+            corpora?: string[] | null;
+            /** @description The labels that its holder has. */
+            labels: string[];
+            /**
+             * Format: uint32
+             * @description How many requests it may make in a minute, if it has a limit of its own.
+             */
+            per_minute?: number | null;
+            /** @description Who made it. */
+            created_by: string;
+            created_at: string;
+            /** @description When it ends; null if it does not. */
+            expires_at?: string | null;
+        };
+        /** @description A key that was just made. */
+        CreatedKey: {
+            /** @description The key itself. Nobody is told it again. */
+            key: string;
+            name: string;
+            role: components["schemas"]["AccessRole"];
+            /** @description The corpora that its holder sees; null for all. */
+            corpora?: string[] | null;
+            /** @description The labels that its holder has. */
+            labels: string[];
+            /**
+             * Format: uint32
+             * @description How many requests it may make in a minute, if it has a limit of its own.
+             */
+            per_minute?: number | null;
+            /** @description Who made it. */
+            created_by: string;
+            created_at: string;
+            /** @description When it ends; null if it does not. */
+            expires_at?: string | null;
+        };
+        /** @description A key to be made. It sees and may do no more than whoever makes it. */
+        KeyCreate: {
+            /** @description What it is called; no two of a tenant have one name. */
+            name: string;
+            /**
+             * @description What its holder may do: reader unless said otherwise.
+             * @default reader
+             */
+            role?: components["schemas"]["AccessRole"];
+            /**
+             * @description The corpora that its holder sees; all that its maker sees unless said otherwise.
+             * @default null
+             */
+            corpora?: string[] | null;
+            /**
+             * @description The labels that its holder has; none unless said otherwise.
+             * @default []
+             */
+            labels?: string[];
+            /**
+             * Format: uint32
+             * @description How many requests it may make in a minute.
+             * @default null
+             */
+            per_minute?: number | null;
+            /**
+             * Format: uint32
+             * @description In how many days it ends; never unless said otherwise.
+             * @default null
+             */
+            expires_days?: number | null;
         };
         /** @description One search that a turn makes. */
         SearchRequest: {
@@ -4791,6 +5028,8 @@ export type Status = components['schemas']['Status'];
 export type Examined = components['schemas']['Examined'];
 export type Finding = components['schemas']['Finding'];
 export type Model = components['schemas']['Model'];
+export type Me = components['schemas']['Me'];
+export type AccessRole = components['schemas']['AccessRole'];
 export type Insights = components['schemas']['Insights'];
 export type TurnTotals = components['schemas']['TurnTotals'];
 export type ModelTotals = components['schemas']['ModelTotals'];
@@ -4805,6 +5044,9 @@ export type DatasetMessage = components['schemas']['DatasetMessage'];
 export type ExpectedPage = components['schemas']['ExpectedPage'];
 export type DatasetItemAdd = components['schemas']['DatasetItemAdd'];
 export type AddedTurns = components['schemas']['AddedTurns'];
+export type Key = components['schemas']['Key'];
+export type CreatedKey = components['schemas']['CreatedKey'];
+export type KeyCreate = components['schemas']['KeyCreate'];
 export type SearchRequest = components['schemas']['SearchRequest'];
 export type RunStatus = components['schemas']['RunStatus'];
 export type LoadSummary = components['schemas']['LoadSummary'];

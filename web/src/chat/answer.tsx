@@ -2,6 +2,7 @@
 
 import { ActionBarPrimitive, MessagePrimitive } from "@assistant-ui/react";
 import { useEffect, useRef } from "react";
+import { useMayEdit } from "../api/queries";
 import type { AnswerMetadata, Warning } from "../api/schema";
 import { PickButton } from "../insights/pick";
 import { CopyButton } from "../ui/copy";
@@ -28,6 +29,7 @@ export function Answer() {
   const running = isWorking(item);
   const run = item.kind === "question" ? undefined : item.run;
   const offer = offerOf(metadata);
+  const mayEdit = useMayEdit();
   useDetails(item, metadata, open, show);
   return (
     <MessagePrimitive.Root className="answer" aria-busy={running && !interrupted}>
@@ -56,7 +58,7 @@ export function Answer() {
             <Icon name="retry" />
           </ActionBarPrimitive.Reload>
           {run && <FeedbackButtons run={run} />}
-          {run && <PickButton run={run} />}
+          {run && mayEdit && <PickButton run={run} />}
           {metadata.structured !== undefined && !offer && (
             <button type="button" className="button bare" onClick={() => show(`details:${item.id}`)}>
               <Icon name="documents" />

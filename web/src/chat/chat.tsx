@@ -25,6 +25,7 @@ import { Messages } from "./messages";
 import { useMessages } from "./messages-window";
 import { Panel } from "./panel";
 import { ask, askInstead, familyOf, reply, stop, storedOptions, type TurnOptions, threadMetadata } from "./requests";
+import { ShareButton, SharedNotice, useReadOnly } from "./sharing";
 import { Welcome } from "./welcome";
 
 const LAST_ASSISTANT = "ibid.assistant";
@@ -171,6 +172,7 @@ function Conversation({ thread, runs, assistants, pinned, open }: ConversationPr
   });
 
   useDraft(runtime, id);
+  const readOnly = useReadOnly(thread);
 
   const context = useMemo(
     () => ({
@@ -196,6 +198,7 @@ function Conversation({ thread, runs, assistants, pinned, open }: ConversationPr
             <div className="talk-top">
               <OptionPickers assistants={assistants} options={options} onChange={setOptions} />
               <span className="grow" />
+              {thread && <ShareButton thread={thread} />}
               {thread && shown.length > 0 && (
                 <IconButton
                   icon="export"
@@ -229,7 +232,11 @@ function Conversation({ thread, runs, assistants, pinned, open }: ConversationPr
                   onRemove={() => setOptions({ ...options, document: undefined })}
                 />
               )}
-              <Composer assistant={assistant} running={running} interrupted={interrupted} />
+              {thread && readOnly ? (
+                <SharedNotice thread={thread} />
+              ) : (
+                <Composer assistant={assistant} running={running} interrupted={interrupted} />
+              )}
             </div>
           </section>
           {open && thread && <Panel open={open} thread={thread} items={shown} />}

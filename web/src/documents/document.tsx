@@ -5,7 +5,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { Suspense, useEffect, useRef, useState } from "react";
 import { api, failure, reach, withApiKey } from "../api/client";
 import { key } from "../api/key";
-import { names, useDocument } from "../api/queries";
+import { names, useDocument, useMayEdit } from "../api/queries";
 import type { Document } from "../api/schema";
 import { address, go } from "../route";
 import { Boundary } from "../ui/boundary";
@@ -83,6 +83,7 @@ function Head({ document }: { document: Document }) {
   const numbers = useNumbers();
   const queries = useQueryClient();
   const [deleting, setDeleting] = useState(false);
+  const mayEdit = useMayEdit();
   const choose = useRef<HTMLInputElement>(null);
   const { id, corpus, kind: type, key: name, language } = document;
   const labels = [...document.labels];
@@ -129,14 +130,18 @@ function Head({ document }: { document: Document }) {
           <Icon name="export" size={16} />
           {words.documents.original}
         </a>
-        <button type="button" className="button" onClick={() => choose.current?.click()}>
-          <Icon name="replace" size={16} />
-          {words.documents.replace}
-        </button>
-        <button type="button" className="button danger" onClick={() => setDeleting(true)}>
-          <Icon name="delete" size={16} />
-          {words.delete}
-        </button>
+        {mayEdit && (
+          <>
+            <button type="button" className="button" onClick={() => choose.current?.click()}>
+              <Icon name="replace" size={16} />
+              {words.documents.replace}
+            </button>
+            <button type="button" className="button danger" onClick={() => setDeleting(true)}>
+              <Icon name="delete" size={16} />
+              {words.delete}
+            </button>
+          </>
+        )}
       </div>
       <p className="small soft document-facts">
         <span className={`chip ${STATUS_TONES[document.status]}`}>{words.documents.statuses[document.status]}</span>

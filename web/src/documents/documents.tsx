@@ -3,7 +3,7 @@
 import "./documents.css";
 import { useQueryClient } from "@tanstack/react-query";
 import { type DragEvent, type ReactNode, useEffect, useRef, useState } from "react";
-import { type DocumentFilter, useDocuments } from "../api/queries";
+import { type DocumentFilter, useDocuments, useMayEdit } from "../api/queries";
 import { address, go } from "../route";
 import { Icon } from "../ui/icons";
 import { Problem } from "../ui/parts";
@@ -29,6 +29,7 @@ export function Documents({ query }: { query: URLSearchParams }) {
   );
   useTitle(words.documents.title);
   const first = useDocuments(filter);
+  const mayEdit = useMayEdit();
   const loading = useDocuments({ status: "loading" }, 0, 50);
   const [dropping, setDropping] = useState(false);
   const [fetching, setFetching] = useState(false);
@@ -45,7 +46,7 @@ export function Documents({ query }: { query: URLSearchParams }) {
   const drop = (event: DragEvent) => {
     event.preventDefault();
     setDropping(false);
-    setFiles([...event.dataTransfer.files]);
+    if (mayEdit) setFiles([...event.dataTransfer.files]);
   };
   const { corpora = {}, types = {}, figures, total } = first.data ?? {};
   const choices = { corpora: Object.keys(corpora), types: Object.keys(types), filter };
@@ -77,19 +78,23 @@ export function Documents({ query }: { query: URLSearchParams }) {
               event.target.value = "";
             }}
           />
-          <button type="button" className="button" onClick={() => setFetching(true)}>
-            <Icon name="link" size={16} />
-            {words.documents.fromUrl}
-          </button>
-          <button type="button" className="button main" onClick={() => choose.current?.click()}>
-            <Icon name="upload" size={16} />
-            {words.documents.add}
-          </button>
+          {mayEdit && (
+            <>
+              <button type="button" className="button" onClick={() => setFetching(true)}>
+                <Icon name="link" size={16} />
+                {words.documents.fromUrl}
+              </button>
+              <button type="button" className="button main" onClick={() => choose.current?.click()}>
+                <Icon name="upload" size={16} />
+                {words.documents.add}
+              </button>
+            </>
+          )}
         </header>
         {figures && !nothing && <Figures figures={figures} />}
         <Loads />
         {first.error && <Problem error={first.error} again={() => first.refetch()} />}
-        {nothing ? (
+        {nothing && mayEdit ? (
           <button type="button" className="drop-here" onClick={() => choose.current?.click()}>
             <Icon name="upload" size={28} />
             <span className="strong">{words.documents.dropHere}</span>

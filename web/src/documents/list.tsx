@@ -4,7 +4,7 @@ import { useQueries, useQueryClient } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useRef, useState } from "react";
 import { api } from "../api/client";
-import { DOCUMENTS, type DocumentFilter, documents, names } from "../api/queries";
+import { DOCUMENTS, type DocumentFilter, documents, names, useMayEdit } from "../api/queries";
 import type { DocumentListed } from "../api/schema";
 import { address, go } from "../route";
 import { attempt } from "../ui/notices";
@@ -112,6 +112,7 @@ function Space({ height }: { height: number }) {
 type RowProps = { index: number; document: DocumentListed | undefined; onDelete: () => void };
 
 function Row({ index, document, onDelete }: RowProps) {
+  const mayEdit = useMayEdit();
   const words = useWords();
   const numbers = useNumbers();
   if (!document) {
@@ -146,7 +147,9 @@ function Row({ index, document, onDelete }: RowProps) {
       </td>
       <td className="wide soft small">{numbers.since(document.changed)}</td>
       <td className="number">
-        <IconButton icon="delete" label={words.documents.deleteNamed(document.title)} onClick={onDelete} />
+        {mayEdit && (
+          <IconButton icon="delete" label={words.documents.deleteNamed(document.title)} onClick={onDelete} />
+        )}
       </td>
     </tr>
   );

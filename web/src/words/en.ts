@@ -167,6 +167,13 @@ export const en = {
     onlyNewest: (count: string) => `Showing the latest ${count} messages.`,
     showOlder: "Show older messages",
     export: "Export as Markdown",
+    share: "Share",
+    shareAbout:
+      "Everyone in your organization who has the link and may see the same documents can read the conversation.",
+    shared: "Shared",
+    sharedLink: "Link",
+    sharedAbout: "This conversation is shared with you. You can read it.",
+    continueCopy: "Continue in a copy",
     good: "Good answer",
     bad: "Bad answer",
     feedbackAbout: "Your feedback is saved with the answer.",

@@ -172,6 +172,13 @@ export const es: Words = {
     onlyNewest: (count) => `Se muestran los ${count} mensajes más recientes.`,
     showOlder: "Mostrar mensajes anteriores",
     export: "Exportar como Markdown",
+    share: "Compartir",
+    shareAbout:
+      "Cualquier persona de tu organización que tenga el enlace y pueda ver los mismos documentos podrá leer la conversación.",
+    shared: "Compartida",
+    sharedLink: "Enlace",
+    sharedAbout: "Esta conversación se ha compartido contigo. Puedes leerla.",
+    continueCopy: "Continuar en una copia",
     good: "Buena respuesta",
     bad: "Mala respuesta",
     feedbackAbout: "Su valoración se guarda con la respuesta.",

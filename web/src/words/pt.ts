@@ -171,6 +171,13 @@ export const pt: Words = {
     onlyNewest: (count) => `Mostrando as últimas ${count} mensagens.`,
     showOlder: "Mostrar mensagens anteriores",
     export: "Exportar como Markdown",
+    share: "Compartilhar",
+    shareAbout:
+      "Qualquer pessoa da sua organização que tenha o link e possa ver os mesmos documentos poderá ler a conversa.",
+    shared: "Compartilhada",
+    sharedLink: "Link",
+    sharedAbout: "Esta conversa foi compartilhada com você. Você pode lê-la.",
+    continueCopy: "Continuar em uma cópia",
     good: "Boa resposta",
     bad: "Má resposta",
     feedbackAbout: "Sua avaliação é guardada com a resposta.",

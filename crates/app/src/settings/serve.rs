@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 
-use ibid_core::{Corpus, Label, Tenant};
+use ibid_core::{AccessRole, Corpus, Label, Tenant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +52,9 @@ pub struct KeySettings {
     /// With permission to see what has one of these labels.
     #[schemars(with = "Vec<String>")]
     pub labels: Vec<Label>,
+    /// What its holder may do: `reader` asks, `editor` loads and deletes documents, too, `admin` makes keys and sees the
+    /// threads of all others at the tenant.
+    pub role: AccessRole,
     /// How many requests its holder may make in a minute, instead of `serve.per_minute`.
     pub per_minute: Option<NonZeroU32>,
 }
@@ -63,6 +66,7 @@ impl Default for KeySettings {
             tenant: Tenant::local(),
             corpora: Vec::new(),
             labels: Vec::new(),
+            role: AccessRole::Editor,
             per_minute: None,
         }
     }
@@ -82,6 +86,10 @@ pub struct OidcSettings {
     pub corpora_claim: String,
     /// The claim that lists the labels.
     pub labels_claim: String,
+    /// The claim that names what the holder may do: `reader`, `editor` or `admin`, or a list with one of them.
+    pub role_claim: String,
+    /// What holders of tokens without that claim may do.
+    pub default_role: AccessRole,
 }
 
 impl Default for OidcSettings {
@@ -92,6 +100,8 @@ impl Default for OidcSettings {
             tenant_claim: "tenant".to_owned(),
             corpora_claim: "corpora".to_owned(),
             labels_claim: "labels".to_owned(),
+            role_claim: "role".to_owned(),
+            default_role: AccessRole::Reader,
         }
     }
 }

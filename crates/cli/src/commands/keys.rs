@@ -2,19 +2,176 @@
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
 
-use ibid_core::Secret;
+use anyhow::Context;
+use http::Method;
+use ibid_app::{OfflineKeys, RunningServer, Settings};
+use ibid_core::{Scope, Secret};
+use ibid_engine::ApiKey;
+use ibid_server::KEY_PREFIX;
+use jiff::Timestamp;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::arguments::Keys;
+use super::{confirmed, printable, runtime};
+use crate::arguments::{Keys, KeysCommand, NewKey};
+use crate::client::Client;
+use crate::place::Place;
 
-/// What keys begin with, so that they are known where they should not be.
-const PREFIX: &str = "ibid_";
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// Makes a key.
-pub(super) fn run(command: &Keys) -> anyhow::Result<ExitCode> {
-    let Keys::New { name, tenant, corpus, label } = command;
-    let key = Secret::random(PREFIX);
+/// Makes, lists or deletes keys.
+pub(super) fn run(config: &Settings, keys: &Keys) -> anyhow::Result<ExitCode> {
+    if let KeysCommand::New(new) = &keys.command
+        && new.print_config
+    {
+        return print_config(new, keys.target.tenant.as_ref().map_or("local", |tenant| tenant.as_str()));
+    }
+    let source = match runtime()?.block_on(Place::of(config, &keys.target, &[]))? {
+        Place::Server(client) => KeySource::Server(client),
+        Place::Here(scope) => KeySource::Folder(OfflineKeys::open(config), scope),
+    };
+    match &keys.command {
+        KeysCommand::New(new) => {
+            writeln!(std::io::stdout(), "{}", source.create(new)?)?;
+            eprintln!("\nThis is the key of {}, {}; it is not told again.", new.name, new.role);
+            if matches!(&source, KeySource::Server(_)) && is_open(config) {
+                eprintln!("The server goes on without keys until it is started again.");
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        KeysCommand::List => list(&source),
+        KeysCommand::Delete { name, yes } => {
+            if *yes || confirmed(name.as_str(), &format!("the key {name}"))? {
+                source.delete(name.as_str())?;
+                eprintln!("deleted; nobody gets in with it any more");
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Whether the server of the data folder was started without keys.
+fn is_open(config: &Settings) -> bool {
+    let open = config.serve.keys.is_empty() && config.serve.oidc.issuer.is_none();
+    open && matches!(RunningServer::find(&config.data), Ok(Some(_)))
+}
+
+/// Where keys are kept.
+enum KeySource {
+    Folder(OfflineKeys, Scope),
+    Server(Client),
+}
+
+/// A key in a list.
+struct Listed {
+    name: String,
+    role: String,
+    created_by: String,
+    created: Timestamp,
+    expires: Option<Timestamp>,
+}
+
+impl KeySource {
+    /// Makes a key, and tells it.
+    fn create(&self, new: &NewKey) -> anyhow::Result<String> {
+        let corpora = (!new.corpus.is_empty()).then_some(&new.corpus);
+        match self {
+            Self::Folder(keys, scope) => {
+                let (key, created) = (Secret::random(KEY_PREFIX), SystemTime::now());
+                let scope = scope.clone().holding(new.label.iter().cloned());
+                let about = ApiKey {
+                    name: new.name.to_string(),
+                    scope: match corpora {
+                        Some(corpora) => scope.within(corpora.iter().cloned()),
+                        None => scope,
+                    },
+                    role: new.role,
+                    per_minute: None,
+                    created_by: "terminal".to_owned(),
+                    created,
+                    expires: new.days.and_then(|days| created.checked_add(DAY * days.get())),
+                };
+                keys.add(Sha256::digest(key.reveal().as_bytes()).into(), &about)?;
+                Ok(key.reveal().to_owned())
+            }
+            Self::Server(server) => {
+                let asked = json!({
+                    "name": new.name, "role": new.role, "corpora": corpora, "labels": new.label, "expires_days": new.days,
+                });
+                let made: Value = runtime()?.block_on(server.call(Method::POST, "/keys", Some(asked)))?;
+                Ok(made["key"].as_str().context("the server told no key")?.to_owned())
+            }
+        }
+    }
+
+    fn list(&self) -> anyhow::Result<Vec<Listed>> {
+        match self {
+            Self::Folder(keys, scope) => keys.list(scope)?.into_iter().map(Listed::try_from).collect(),
+            Self::Server(server) => {
+                let listed: Vec<Value> = runtime()?.block_on(server.call(Method::GET, "/keys", None))?;
+                listed.iter().map(listed_at).collect()
+            }
+        }
+    }
+
+    fn delete(&self, name: &str) -> anyhow::Result<()> {
+        match self {
+            Self::Folder(keys, scope) => Ok(keys.delete(scope, name)?),
+            Self::Server(server) => {
+                let path = format!("/keys/{name}");
+                runtime()?.block_on(server.call::<Value>(Method::DELETE, &path, None)).map(drop)
+            }
+        }
+    }
+}
+
+impl TryFrom<ApiKey> for Listed {
+    type Error = anyhow::Error;
+
+    fn try_from(key: ApiKey) -> anyhow::Result<Self> {
+        Ok(Self {
+            name: key.name,
+            role: key.role.to_string(),
+            created_by: key.created_by,
+            created: key.created.try_into()?,
+            expires: key.expires.map(Timestamp::try_from).transpose()?,
+        })
+    }
+}
+
+fn listed_at(key: &Value) -> anyhow::Result<Listed> {
+    let text = |field: &str| key[field].as_str().map(printable).unwrap_or_default();
+    Ok(Listed {
+        name: text("name"),
+        role: text("role"),
+        created_by: text("created_by"),
+        created: text("created_at").parse()?,
+        expires: key["expires_at"].as_str().map(str::parse).transpose()?,
+    })
+}
+
+fn list(source: &KeySource) -> anyhow::Result<ExitCode> {
+    let mut out = std::io::stdout().lock();
+    let keys = source.list()?;
+    if keys.is_empty() {
+        writeln!(out, "No keys are kept here. Make one with: ibid keys new NAME")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    writeln!(out, "{:24}  {:8}  {:10}  {:10}  MADE BY", "KEY", "ROLE", "MADE", "EXPIRES")?;
+    for key in keys {
+        let day = |time: Timestamp| time.strftime("%Y-%m-%d").to_string();
+        let expires = key.expires.map_or_else(|| "never".to_owned(), day);
+        let Listed { name, role, created_by, .. } = &key;
+        writeln!(out, "{name:24}  {role:8}  {:10}  {expires:10}  {created_by}", day(key.created))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes a key that the configuration keeps.
+fn print_config(new: &NewKey, tenant: &str) -> anyhow::Result<ExitCode> {
+    let key = Secret::random(KEY_PREFIX);
     let key = key.reveal();
     let hash: String = Sha256::digest(key.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
     let list =
@@ -22,12 +179,15 @@ pub(super) fn run(command: &Keys) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{key}")?;
     eprintln!("\nThis is the key; it is not kept anywhere. In ibid.toml:\n");
-    eprintln!("[serve.keys.{name}]\nsha256 = \"{hash}\"\ntenant = \"{tenant}\"");
-    if !corpus.is_empty() {
-        eprintln!("corpora = [{}]", list(corpus.iter().map(|corpus| corpus.as_str()).collect()));
+    eprintln!(
+        "[serve.keys.{}]\nsha256 = \"{hash}\"\ntenant = \"{tenant}\"\nrole = \"{}\"",
+        new.name, new.role
+    );
+    if !new.corpus.is_empty() {
+        eprintln!("corpora = [{}]", list(new.corpus.iter().map(|corpus| corpus.as_str()).collect()));
     }
-    if !label.is_empty() {
-        eprintln!("labels = [{}]", list(label.iter().map(|label| label.as_str()).collect()));
+    if !new.label.is_empty() {
+        eprintln!("labels = [{}]", list(new.label.iter().map(|label| label.as_str()).collect()));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: Arguments, telemetry: &Telemetry) -> anyhow::Result
             };
             serve::run(&load(global)?.config, &serve, &reread)
         }
-        Command::Keys(command) => keys::run(&command),
+        Command::Keys(command) => keys::run(&load(global)?.config, &command),
         Command::Chat(chat) => chat::run(&load(global)?.config, &chat),
         Command::Ask(ask) => ask::run(&load(global)?.config, &ask),
         Command::Assistants(command) => assistants::run(&load(global)?.config, &command),

@@ -34,13 +34,6 @@ pub(super) fn run(
     reread_log: &dyn Fn() -> anyhow::Result<String>,
 ) -> anyhow::Result<ExitCode> {
     let address = serve.address.unwrap_or(config.serve.address);
-    let access = access(config)?;
-    if is_open(config) && !address.ip().is_loopback() {
-        bail!(
-            "{address} can be reached by others, and no key is configured: make one with `ibid keys new NAME`, or \
-             listen on 127.0.0.1"
-        );
-    }
     // Every stream is a connection to a client and one to a model. Systems give few at first, and more to who asks.
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
         tracing::warn!(%error, "not many connections can be open at once");
@@ -48,6 +41,15 @@ pub(super) fn run(
     let metrics = config.metrics.enabled.then(MetricsRegistry::install).transpose()?;
     runtime()?.block_on(async {
         let app = App::builder(config.clone()).open().await?;
+        let is_open = is_open(config) && app.engine()?.count_api_keys().await? == 0;
+        let access = access(config, is_open)?;
+        if is_open && !address.ip().is_loopback() {
+            app.close().await;
+            bail!(
+                "{address} can be reached by others, and there is no key: make one with `ibid keys new NAME`, or \
+                 listen on 127.0.0.1"
+            );
+        }
         let listener =
             TcpListener::bind(address).await.with_context(|| format!("{address} cannot be listened on"))?;
         if let Some((provider, model)) = app.models().chat_in_use() {
@@ -144,9 +146,9 @@ fn say(assistants: &AssistantRegistry, url: &str) {
 }
 
 /// Who may use the server.
-fn access(config: &Settings) -> anyhow::Result<Access> {
+fn access(config: &Settings, is_open: bool) -> anyhow::Result<Access> {
     let ServeSettings { origins, per_minute, oidc, .. } = &config.serve;
-    let access = match is_open(config) {
+    let access = match is_open {
         true => Access::open(Scope::of(Tenant::local())),
         false => keys(config)?,
     };
@@ -164,12 +166,14 @@ fn access(config: &Settings) -> anyhow::Result<Access> {
         tenant: oidc.tenant_claim.clone(),
         corpora: oidc.corpora_claim.clone(),
         labels: oidc.labels_claim.clone(),
+        role: oidc.role_claim.clone(),
+        default_role: oidc.default_role,
     };
     let issuer = Issuer { url: url.clone(), audience: oidc.audience.clone(), claims, egress };
     Ok(access.and_tokens_of(issuer))
 }
 
-/// Whether whoever is on this machine may use the server without a key.
+/// Whether whoever is on this machine may use the server without a key, if none was made at it.
 fn is_open(config: &Settings) -> bool {
     config.serve.keys.is_empty() && config.serve.oidc.issuer.is_none()
 }
@@ -177,7 +181,8 @@ fn is_open(config: &Settings) -> bool {
 fn keys(config: &Settings) -> anyhow::Result<Access> {
     let keys = config.serve.keys.iter().map(|(name, key)| {
         let hash = hash_of(&key.sha256).with_context(|| format!("in `serve.keys.{name}.sha256`"))?;
-        anyhow::Ok(Key { name: name.clone(), hash, scope: scope_of(key), per_minute: key.per_minute })
+        let (scope, role, per_minute) = (scope_of(key), key.role, key.per_minute);
+        anyhow::Ok(Key { name: name.clone(), hash, scope, role, per_minute })
     });
     Ok(Access::keys(keys.collect::<anyhow::Result<Vec<_>>>()?))
 }

@@ -51,7 +51,7 @@ pub(crate) struct Loaded {
 const FORMER_NAMES: [(&str, &str); 1] = [("store.place", "store.location")];
 
 /// Environment variables that are no settings.
-const NOT_SETTINGS: [&str; 2] = ["IBID_CONFIG", "IBID_LOG"];
+const NOT_SETTINGS: [&str; 3] = ["IBID_CONFIG", "IBID_LOG", "IBID_KEY"];
 const PREFIX: &str = "IBID_";
 
 /// Reads the configuration. `file` must exist if it is named; `ibid.toml` need not.

@@ -25,11 +25,15 @@ def number(value):
     return base64.urlsafe_b64encode(value.to_bytes((value.bit_length() + 7) // 8, "big")).rstrip(b"=").decode()
 
 
+asked = []
+
+
 class Issuer(BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
     def do_GET(self):
+        asked.append(self.path)
         public = key.public_key().public_numbers()
         jwk = {"kty": "RSA", "kid": "one", "alg": "RS256", "use": "sig", "n": number(public.n), "e": number(public.e)}
         told = {
@@ -79,6 +83,8 @@ try:
     refused = {
         "another audience": ask({**good, "aud": "else"}),
         "another issuer": ask({**good, "iss": "http://127.0.0.1:1"}),
+        "not yet": ask({**good, "nbf": time.time() + 600}),
+        "a strange role": ask({**good, "role": "king"}),
         "expired": ask({**good, "exp": time.time() - 600}),
         "without an end": ask({name: value for name, value in good.items() if name != "exp"}),
         "signed by a stranger": ask(good, signer=stranger),
@@ -93,6 +99,30 @@ try:
     for what, answer in refused.items():
         assert answer.status_code == 401, (what, answer.status_code, answer.text)
         assert answer.headers["www-authenticate"] == "Bearer" and answer.json()["trace_id"], what
+
+    # Who the thread belongs to, and what a holder may do, stand in the token, too.
+    def bearer(claims):
+        token = jwt.encode({**good, **claims}, key, algorithm="RS256", headers={"kid": "one"})
+        return {"authorization": f"Bearer {token}"}
+
+    assert client.get(f"/threads/{thread}", headers=bearer({})).json()["owner"] == "user:ana"
+    assert client.get(f"/threads/{thread}", headers=bearer({"sub": "eva"})).status_code == 404
+    assert client.get(f"/threads/{thread}", headers=bearer({"sub": "eva", "role": "admin"})).status_code == 200
+    for role, status in ((None, 403), ("reader", 403), ("editor", 403), ("admin", 200), (["staff", "admin"], 200), (["staff"], 403)):
+        assert client.get("/insights", headers=bearer({"role": role})).status_code == status, role
+
+    # Unknown keys do not make it ask the issuer again and again, nor wait for one that is down.
+    before = len(asked)
+    for number_of in range(50):
+        assert ask(good, kid=f"unknown-{number_of}").status_code == 401
+    assert len(asked) == before, asked
+    issuer.shutdown()
+    issuer.server_close()
+    began = time.time()
+    for number_of in range(50):
+        assert ask(good, kid=f"down-{number_of}").status_code == 401
+    assert ask(good).status_code == 200, "the keys that are known go on to work"
+    assert time.time() - began < 10, time.time() - began
 finally:
     server.kill()
 print("ok")

@@ -205,7 +205,8 @@ async fn two_tenants_do_not_reach_each_other() {
     let (folder, _model) = stage().await;
     let mut keys = Vec::new();
     for name in ["ana", "eva"] {
-        let made = run(folder.path(), &["keys", "new", name, "--tenant", name]);
+        let made =
+            run(folder.path(), &["keys", "new", name, "--tenant", name, "--role", "admin", "--print-config"]);
         let (key, config) = (printed(&made), String::from_utf8_lossy(&made.stderr).into_owned());
         let config = &config[config.find('[').unwrap()..];
         let file = folder.path().join("ibid.toml");
@@ -217,6 +218,40 @@ async fn two_tenants_do_not_reach_each_other() {
     let mut command = Command::new(RealModels::find().path("clients/bin/python"));
     command.arg(clients("tenants.py")).args([&serving.url, "trade-compliance"]).args(&keys);
     passes(command);
+}
+
+#[test]
+fn every_role_may_do_what_it_may_and_no_more() {
+    let folder = folder();
+    let key = printed(&run(folder.path(), &["keys", "new", "root", "--role", "admin", "--label", "legal"]));
+    let serving = Serving::start(folder.path());
+    let mut command = Command::new(RealModels::find().path("clients/bin/python"));
+    command.arg(clients("authorisation.py")).args([&serving.url, key.trim()]);
+    passes(command);
+}
+
+#[test]
+fn keys_are_made_listed_and_deleted_with_and_without_a_server() {
+    let folder = folder();
+    let at = |arguments: &[&str]| run(folder.path(), &[&["keys"], arguments].concat());
+    assert!(printed(&at(&["list"])).contains("No keys are kept here"));
+    let key = printed(&at(&["new", "root", "--role", "admin", "--days", "30"]));
+    assert!(key.starts_with("ibid_"), "{key}");
+    super::refused(&at(&["new", "root"]), 1, "there is a key `root` already");
+    super::refused(&at(&["new", "no name"]), 64, "cannot name a key");
+    let serving = Serving::start(folder.path());
+    printed(&at(&["new", "desk"]));
+    let listed = printed(&at(&["list"]));
+    assert!(listed.contains("root") && listed.contains("desk") && listed.contains("reader"), "{listed}");
+    let mut remote = ibid(folder.path(), &["keys", "list", "--server", &serving.url]);
+    remote.env("IBID_KEY", key.trim());
+    assert_eq!(printed(&remote.output().unwrap()), listed, "an admin sees the same from elsewhere");
+    super::refused(&at(&["delete", "desk"]), 1, "delete `desk` with --yes");
+    at(&["delete", "desk", "--yes"]);
+    super::refused(&at(&["delete", "desk", "--yes"]), 1, "there is no key `desk`");
+    drop(serving);
+    at(&["delete", "root", "--yes"]);
+    assert!(printed(&at(&["list"])).contains("No keys are kept here"));
 }
 
 #[test]

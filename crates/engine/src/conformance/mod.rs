@@ -6,6 +6,8 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test suite reports by panicking")]
 
 #[expect(missing_docs, reason = "a case says in its name what it checks")]
+pub mod access;
+#[expect(missing_docs, reason = "a case says in its name what it checks")]
 pub mod busy;
 #[expect(missing_docs, reason = "a case says in its name what it checks")]
 pub mod crash;
@@ -72,7 +74,6 @@ macro_rules! engine_conformance_tests {
             reading::messages_are_read_by_the_window,
             reading::threads_are_listed_by_the_page,
             reading::the_state_after_any_step_can_be_read_and_forked_from,
-            reading::tenants_do_not_see_each_other,
             reading::what_came_of_turns_is_kept,
             reading::questions_are_picked_for_datasets,
             reading::a_deleted_thread_is_gone_also_while_it_works,
@@ -82,6 +83,10 @@ macro_rules! engine_conformance_tests {
             threads::a_copy_has_the_conversation_and_goes_its_own_way,
             threads::a_turn_that_is_forgotten_leaves_nothing,
             threads::a_deleted_run_leaves_what_it_said,
+            access::tenants_do_not_see_each_other,
+            access::a_thread_is_its_owners_until_it_is_shared,
+            access::a_thread_keeps_the_scope_that_it_began_with,
+            access::a_key_is_found_by_its_hash_until_it_is_deleted,
             jobs::a_job_keeps_its_request_and_its_result,
             jobs::jobs_of_a_queue_run_one_after_the_other,
             jobs::a_killed_job_goes_on_without_a_finished_step,

@@ -1,14 +1,12 @@
-//! Reading: windows, pages, time travel, forks, tenants, deletion.
+//! Reading: windows, pages, time travel, forks, deletion.
 
 use std::time::{Duration, SystemTime};
 
 use ibid_core::{Message, Scope, ThreadId};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{Play, Subject};
-use crate::{
-    Error, FactsRange, Lifetime, MessageWindow, RunStatus, Stop, ThreadFilter, ThreadPage, Turn, TurnFilter,
-};
+use crate::{Error, FactsRange, MessageWindow, RunStatus, ThreadPage, Turn, TurnFilter};
 
 pub async fn messages_are_read_by_the_window(subject: &dyn Subject) {
     let play = Play::begin(subject, "window").await;
@@ -70,41 +68,6 @@ pub async fn the_state_after_any_step_can_be_read_and_forked_from(subject: &dyn 
     let fork = Play { thread, ..play };
     assert_eq!(fork.conversation().await, before, "the fork took the same way");
     assert_eq!(fork.engine.steps(&fork.scope, forked).await.expect("the run is known").len(), 3);
-}
-
-pub async fn tenants_do_not_see_each_other(subject: &dyn Subject) {
-    let play = Play::begin(subject, "tenants").await;
-    let run = play.say("secret").await;
-    play.ended(run).await;
-    let other = Scope::of("other".parse().expect("a tenant's name"));
-    let thread = play.thread;
-    let window = MessageWindow { before: None, limit: 9 };
-    assert!(matches!(play.engine.thread(&other, thread).await, Err(Error::UnknownThread(_))));
-    assert!(matches!(play.engine.messages(&other, thread, window).await, Err(Error::UnknownThread(_))));
-    assert!(matches!(play.engine.runs(&other, thread).await, Err(Error::UnknownThread(_))));
-    assert!(matches!(play.engine.run(&other, run).await, Err(Error::UnknownRun(_))));
-    assert!(matches!(play.engine.events(&other, run, 0).await, Err(Error::UnknownRun(_))));
-    assert!(matches!(play.engine.steps(&other, run).await, Err(Error::UnknownRun(_))));
-    assert!(matches!(play.engine.state(&other, run, 0).await, Err(Error::UnknownRun(_))));
-    assert!(matches!(play.engine.stop(&other, run, Stop::Keep).await, Err(Error::UnknownRun(_))));
-    assert!(matches!(play.engine.fork(&other, run, 0).await, Err(Error::UnknownRun(_))));
-    assert!(matches!(play.engine.delete_thread(&other, thread).await, Err(Error::UnknownThread(_))));
-    assert!(matches!(play.engine.delete_run(&other, run).await, Err(Error::UnknownRun(_))));
-    assert!(matches!(play.engine.feedback(&other, run).await, Err(Error::UnknownRun(_))));
-    let begun = play.engine.create_thread(&other, thread, Map::new(), Lifetime::Kept).await;
-    assert!(matches!(begun, Err(Error::UnknownThread(_))), "got {begun:?}");
-    assert!(matches!(
-        play.engine.update_thread_metadata(&other, thread, Map::new()).await,
-        Err(Error::UnknownThread(_))
-    ));
-    let added = play.engine.add_messages(&other, thread, vec![Message::user("hello")]).await;
-    assert!(matches!(added, Err(Error::UnknownThread(_))), "got {added:?}");
-    assert!(matches!(play.engine.copy_thread(&other, thread, None).await, Err(Error::UnknownThread(_))));
-    assert_eq!(play.engine.count_threads(&other, ThreadFilter::default()).await.expect("a number"), 0);
-    let intruding = play.engine.submit(&other, play.turn("hello")).await;
-    assert!(matches!(intruding, Err(Error::UnknownThread(_))), "got {intruding:?}");
-    let page = ThreadPage::first(9);
-    assert!(play.engine.threads(&other, page).await.expect("threads can be listed").is_empty());
 }
 
 pub async fn a_deleted_thread_is_gone_also_while_it_works(subject: &dyn Subject) {

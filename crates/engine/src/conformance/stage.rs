@@ -18,6 +18,7 @@ pub(super) struct Talk {
     history: usize,
     heard: String,
     said: Vec<String>,
+    labels: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -67,6 +68,7 @@ impl Stage {
                     history: input.history.len(),
                     heard: heard.join(" "),
                     said: Vec::new(),
+                    labels: input.scope.labels().iter().map(ToString::to_string).collect(),
                 })
             },
             |talk: &Talk| talk.said.get(1).map(Message::assistant).into_iter().collect(),
@@ -74,7 +76,7 @@ impl Stage {
         let work = self.graph(version).compile(
             |input: JobInput| {
                 let heard = input.request.as_str().unwrap_or_default().to_owned();
-                Ok(Talk { run: input.run, history: 0, heard, said: Vec::new() })
+                Ok(Talk { run: input.run, history: 0, heard, said: Vec::new(), labels: Vec::new() })
             },
             |talk: &Talk| json!(talk.said.get(1)),
         );

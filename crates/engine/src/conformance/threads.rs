@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{Play, Subject};
 use crate::{
     Error, Feedback, Lifetime, RunStatus, Stop, ThreadField, ThreadFilter, ThreadOrder, ThreadPage,
-    ThreadStatus,
+    ThreadStatus, ThreadUpdate,
 };
 
 fn noted(value: Value) -> Map<String, Value> {
@@ -38,8 +38,11 @@ pub async fn a_thread_can_begin_without_a_turn(subject: &dyn Subject) {
     assert_eq!((thread.title.as_str(), thread.messages), ("hello", 2), "its first message names it");
     assert_eq!(thread.metadata, noted(json!({ "user": "ana" })));
     let more = noted(json!({ "user": "eva", "open": true }));
-    let thread =
-        play.engine.update_thread_metadata(&play.scope, play.thread, more.clone()).await.expect("a note");
+    let thread = play
+        .engine
+        .update_thread(&play.scope, play.thread, ThreadUpdate { metadata: more.clone(), shared: None })
+        .await
+        .expect("a note");
     assert_eq!(thread.metadata, more);
 }
 

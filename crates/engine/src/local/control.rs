@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::LocalEngine;
 use super::live::LiveRun;
-use super::reading::read_input;
+use super::reading::{own_run, read_input};
 use crate::error::Error;
 use crate::store::{self, Batch, RunCommit, RunEnd, Stopping, encode};
 use crate::types::{RunStatus, Stop};
@@ -19,10 +19,9 @@ impl LocalEngine {
             Stop::Keep => Stopping::Stop,
             Stop::Forget => Stopping::Rollback,
         };
-        let Some(live) = self.live_run(scope, run) else {
-            // It has ended, or there is none.
-            return self.find_run(scope, run).await.map(drop);
-        };
+        self.find_own_run(scope, run).await?;
+        // Of one that has ended there is nothing to stop.
+        let Some(live) = self.0.live.get(run) else { return Ok(()) };
         if !live.is_working() && self.end_queued(run, how, &live).await? {
             return Ok(());
         }
@@ -74,9 +73,9 @@ impl LocalEngine {
     }
 
     pub(super) async fn resume_run(&self, scope: &Scope, run: RunId, answer: Value) -> Result<(), Error> {
-        let row = self.find_run(scope, run).await?;
+        let row = self.find_own_run(scope, run).await?;
         let (RunStatus::Waiting, Some(step), Some(live)) =
-            (row.status, row.interrupted_step, self.live_run(scope, run))
+            (row.status, row.interrupted_step, self.0.live.get(run))
         else {
             return Err(Error::NotInterrupted(run));
         };
@@ -136,21 +135,13 @@ impl LocalEngine {
 
     pub(super) async fn delete_finished_run(&self, scope: Scope, run: RunId) -> Result<(), Error> {
         let delete = move |connection: &_| {
-            let Some(row) = store::find_run(connection, &scope, run)? else { return Ok(None) };
-            if row.status.is_final() {
-                store::delete_run(connection, row.key)?;
-            }
-            Ok(Some(row.status))
+            let row = match own_run(connection, &scope, run)? {
+                Ok(row) if row.status.is_final() => row,
+                Ok(_) => return Ok(Err(Error::Busy(run))),
+                Err(error) => return Ok(Err(error)),
+            };
+            Ok(Ok(store::delete_run(connection, row.key)?))
         };
-        match self.writer()?.write(Batch::default(), delete).await? {
-            None => Err(Error::UnknownRun(run)),
-            Some(status) if status.is_final() => Ok(()),
-            Some(_) => Err(Error::Busy(run)),
-        }
-    }
-
-    /// What this process holds of a run of the scope that has not ended.
-    pub(super) fn live_run(&self, scope: &Scope, run: RunId) -> Option<LiveRun> {
-        self.0.live.get(run).filter(|live| live.tenant == *scope.tenant())
+        self.writer()?.write(Batch::default(), delete).await?
     }
 }

@@ -35,11 +35,11 @@ struct Following {
 impl LocalEngine {
     pub(super) async fn follow(&self, scope: &Scope, run: RunId, after: u64) -> Result<EventStream, Error> {
         let (key, live) = loop {
-            if let Some(live) = self.live_run(scope, run) {
+            let row = self.find_run(scope, run).await?;
+            if let Some(live) = self.0.live.get(run) {
                 let heard = live.log.listen();
                 break (live.log.key(), Some((live.log, heard)));
             }
-            let row = self.find_run(scope, run).await?;
             if !row.kept {
                 return Err(Error::EventsDropped(run));
             }

@@ -4,10 +4,12 @@
 use std::path::{Path, PathBuf};
 
 use ibid_core::{Scope, ThreadId};
+use rusqlite::Connection;
 
+use super::reading::own_thread;
 use crate::error::Error;
-use crate::store::{self, Lock, Readers, RunRow, StoreError};
-use crate::types::{MessageWindow, Run, Thread, ThreadMessage, ThreadPage, UnfinishedJob};
+use crate::store::{self, Lock, Readers, RunRow, StoreError, ThreadUse};
+use crate::types::{ApiKey, MessageWindow, Run, Thread, ThreadMessage, ThreadPage, UnfinishedJob};
 
 /// An engine's file.
 pub struct EngineFile {
@@ -95,7 +97,9 @@ impl EngineFile {
         window: MessageWindow,
     ) -> Result<Conversation, Error> {
         let found = self.readers.read_here(|connection| {
-            let Some(row) = store::find_thread(connection, scope, thread)? else { return Ok(None) };
+            let Some(row) = store::find_thread(connection, scope, ThreadUse::Read, thread)? else {
+                return Ok(None);
+            };
             let messages = store::read_window(connection, row.key, window)?;
             let runs = store::runs_of_thread(connection, row.key)?;
             let runs = runs.into_iter().map(RunRow::into_run).collect();
@@ -125,12 +129,52 @@ impl EngineFile {
     /// # Errors
     /// Fails if there is no such thread, or if an engine uses the file: then that one must delete it.
     pub fn delete_thread(&self, scope: &Scope, thread: ThreadId) -> Result<(), Error> {
+        self.change(|connection| {
+            let row = own_thread(connection, scope, thread)??;
+            Ok(store::delete_thread(connection, row.key)?)
+        })
+    }
+
+    /// Keeps a key, by the SHA-256 of it. The file is made if there is none.
+    ///
+    /// # Errors
+    /// Fails if its tenant has a key of that name, or if an engine uses the file: then that one must keep it.
+    pub fn add_api_key(&self, hash: [u8; 32], key: &ApiKey) -> Result<(), Error> {
+        self.change(|connection| {
+            let added = store::add_api_key(connection, &hash, key)?;
+            added.then_some(()).ok_or_else(|| Error::KeyExists(key.name.clone()))
+        })
+    }
+
+    /// The keys of the scope's tenant, by name; none if there is no file.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read.
+    pub fn api_keys(&self, scope: &Scope) -> Result<Vec<ApiKey>, Error> {
+        if !self.path.exists() {
+            return Ok(Vec::new());
+        }
+        Ok(self.readers.read_here(|connection| store::list_api_keys(connection, scope))?)
+    }
+
+    /// Deletes a key of the scope's tenant.
+    ///
+    /// # Errors
+    /// Fails if there is no such key, or if an engine uses the file: then that one must delete it.
+    pub fn delete_api_key(&self, scope: &Scope, name: &str) -> Result<(), Error> {
+        self.change(|connection| {
+            let deleted = store::delete_api_key(connection, scope, name)?;
+            deleted.then_some(()).ok_or_else(|| Error::UnknownKey(name.to_owned()))
+        })
+    }
+
+    /// Changes the file in one commit, while no engine uses it.
+    fn change<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
         let _lock = Lock::take(&self.path)?;
         let mut connection = store::open_for_writing(&self.path)?;
         let transaction = connection.transaction().map_err(StoreError::from)?;
-        let row = store::find_thread(&transaction, scope, thread)?.ok_or(Error::UnknownThread(thread))?;
-        store::delete_thread(&transaction, row.key)?;
+        let done = work(&transaction)?;
         transaction.commit().map_err(StoreError::from)?;
-        Ok(())
+        Ok(done)
     }
 }

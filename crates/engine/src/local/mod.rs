@@ -40,8 +40,8 @@ use crate::error::Error;
 use crate::facts::{FactsRange, TurnFacts};
 use crate::store::{self, FlushQueue, Lock, Readers, StoreError, Writer};
 use crate::types::{
-    Feedback, Job, Lifetime, MessageWindow, NewJob, Run, Stop, Submitted, Thread, ThreadFilter,
-    ThreadMessage, ThreadPage, Turn, UnfinishedJob,
+    ApiKey, Feedback, Job, Lifetime, MessageWindow, NewJob, Run, Stop, Submitted, Thread, ThreadFilter,
+    ThreadMessage, ThreadPage, ThreadUpdate, Turn, UnfinishedJob,
 };
 use drain::DrainGate;
 use live::Live;
@@ -252,10 +252,12 @@ impl Engine for LocalEngine {
 
     async fn jobs(&self, scope: &Scope, queue: QueueId) -> Result<Vec<Job>, Error> {
         let scope = scope.clone();
+        let queue = ThreadId::from_bytes(*queue.as_bytes());
         let read = move |connection: &_| match store::find_thread(
             connection,
             &scope,
-            ThreadId::from_bytes(*queue.as_bytes()),
+            store::ThreadUse::Read,
+            queue,
         )? {
             Some(row) => store::runs_of_thread(connection, row.key),
             None => Ok(Vec::new()),
@@ -369,6 +371,33 @@ impl Engine for LocalEngine {
         Ok(self.0.readers.read(move |connection| store::list_datasets(connection, &scope)).await?)
     }
 
+    async fn add_api_key(&self, hash: [u8; 32], key: ApiKey) -> Result<(), Error> {
+        let name = key.name.clone();
+        let add = move |connection: &_| store::add_api_key(connection, &hash, &key);
+        let added = self.writer()?.write(store::Batch::default(), add).await?;
+        added.then_some(()).ok_or(Error::KeyExists(name))
+    }
+
+    async fn api_key(&self, hash: [u8; 32]) -> Result<Option<ApiKey>, Error> {
+        Ok(self.0.readers.read(move |connection| store::find_api_key(connection, &hash)).await?)
+    }
+
+    async fn api_keys(&self, scope: &Scope) -> Result<Vec<ApiKey>, Error> {
+        let scope = scope.clone();
+        Ok(self.0.readers.read(move |connection| store::list_api_keys(connection, &scope)).await?)
+    }
+
+    async fn count_api_keys(&self) -> Result<u64, Error> {
+        Ok(self.0.readers.read(store::count_api_keys).await?)
+    }
+
+    async fn delete_api_key(&self, scope: &Scope, name: &str) -> Result<(), Error> {
+        let (scope, key) = (scope.clone(), name.to_owned());
+        let delete = move |connection: &_| store::delete_api_key(connection, &scope, &key);
+        let deleted = self.writer()?.write(store::Batch::default(), delete).await?;
+        deleted.then_some(()).ok_or_else(|| Error::UnknownKey(name.to_owned()))
+    }
+
     async fn create_thread(
         &self,
         scope: &Scope,
@@ -379,13 +408,13 @@ impl Engine for LocalEngine {
         self.begin(scope.clone(), thread, &metadata, lifetime).await
     }
 
-    async fn update_thread_metadata(
+    async fn update_thread(
         &self,
         scope: &Scope,
         thread: ThreadId,
-        metadata: Map<String, Value>,
+        update: ThreadUpdate,
     ) -> Result<Thread, Error> {
-        self.note(scope.clone(), thread, metadata).await
+        self.update(scope.clone(), thread, update).await
     }
 
     async fn add_messages(

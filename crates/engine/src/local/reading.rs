@@ -8,14 +8,20 @@ use serde_json::Value;
 use super::LocalEngine;
 use super::graphs::{GraphEntry, RunInput};
 use crate::error::Error;
-use crate::store::{self, RunRow, StoreError, ThreadRow};
+use crate::store::{self, RunRow, StoreError, ThreadRow, ThreadUse};
 use crate::types::{Run, RunStatus};
 
 impl LocalEngine {
     pub(super) async fn find_run(&self, scope: &Scope, run: RunId) -> Result<RunRow, Error> {
         let scope = scope.clone();
-        let found = self.0.readers.read(move |connection| store::find_run(connection, &scope, run)).await?;
-        found.ok_or(Error::UnknownRun(run))
+        let read = move |connection: &_| store::find_run(connection, &scope, ThreadUse::Read, run);
+        self.0.readers.read(read).await?.ok_or(Error::UnknownRun(run))
+    }
+
+    /// A run in a thread that is not only shared with the caller.
+    pub(super) async fn find_own_run(&self, scope: &Scope, run: RunId) -> Result<RunRow, Error> {
+        let scope = scope.clone();
+        self.0.readers.read(move |connection| own_run(connection, &scope, run)).await?
     }
 
     /// A run whose steps can be looked at: it has begun, and it was not forgotten.
@@ -34,9 +40,8 @@ impl LocalEngine {
 
     pub(super) async fn find_thread(&self, scope: &Scope, thread: ThreadId) -> Result<ThreadRow, Error> {
         let scope = scope.clone();
-        let found =
-            self.0.readers.read(move |connection| store::find_thread(connection, &scope, thread)).await?;
-        found.ok_or(Error::UnknownThread(thread))
+        let read = move |connection: &_| store::find_thread(connection, &scope, ThreadUse::Read, thread);
+        self.0.readers.read(read).await?.ok_or(Error::UnknownThread(thread))
     }
 
     pub(super) async fn read_runs(&self, scope: &Scope, thread: ThreadId) -> Result<Vec<Run>, Error> {
@@ -60,6 +65,32 @@ impl LocalEngine {
         }
         cursor.state().map_err(|error| StoreError::Damaged(error.to_string()).into())
     }
+}
+
+/// A thread that may be changed; else why it may not.
+pub(super) fn own_thread(
+    connection: &Connection,
+    scope: &Scope,
+    thread: ThreadId,
+) -> Result<Result<ThreadRow, Error>, StoreError> {
+    if let Some(row) = store::find_thread(connection, scope, ThreadUse::Change, thread)? {
+        return Ok(Ok(row));
+    }
+    let shared = store::find_thread(connection, scope, ThreadUse::Read, thread)?.is_some();
+    Ok(Err(if shared { Error::ReadOnly(thread) } else { Error::UnknownThread(thread) }))
+}
+
+/// A run that may be changed; else why it may not.
+pub(super) fn own_run(
+    connection: &Connection,
+    scope: &Scope,
+    run: RunId,
+) -> Result<Result<RunRow, Error>, StoreError> {
+    if let Some(row) = store::find_run(connection, scope, ThreadUse::Change, run)? {
+        return Ok(Ok(row));
+    }
+    let shared = store::find_run(connection, scope, ThreadUse::Read, run)?;
+    Ok(Err(shared.map_or(Error::UnknownRun(run), |row| Error::ReadOnly(row.thread))))
 }
 
 /// What a started run began with, and its finished steps.

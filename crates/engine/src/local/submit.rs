@@ -9,6 +9,7 @@ use rusqlite::Connection;
 
 use super::LocalEngine;
 use super::live::LiveRun;
+use super::reading::own_thread;
 use super::work::{Input, Started};
 use crate::error::Error;
 use crate::store::{self, Batch, NewRun, RunLog, RunRow, Stopping, StoreError, encode, encode_all};
@@ -16,11 +17,11 @@ use crate::types::{NewJob, RunStatus, Submitted, Turn, WhenBusy};
 
 /// What became of a submission.
 enum Submission {
-    UnknownThread,
+    Refused(Error),
     Duplicate(RunId),
     Busy(RunId),
     Queued { key: i64, stop: Option<(Box<RunRow>, Stopping)> },
-    Started { key: i64, thread_key: i64, history: std::ops::Range<i64> },
+    Started { key: i64, thread_key: i64, history: std::ops::Range<i64>, scope: Scope },
 }
 
 /// What is to be run: a turn, or a job.
@@ -152,7 +153,8 @@ impl LocalEngine {
             place(connection, &whose, &asked, new, &encoded.messages, window)
         };
         let engine = self.clone();
-        let then = move |submission| engine.follow_up(run, &requested, scope, trace, submission);
+        let tenant = scope.tenant().clone();
+        let then = move |submission| engine.follow_up(run, &requested, tenant, trace, submission);
         self.writer()?.write_then(Batch::default(), place, then).await?
     }
 
@@ -161,13 +163,13 @@ impl LocalEngine {
         &self,
         run: RunId,
         requested: &Requested,
-        scope: Scope,
+        tenant: Tenant,
         trace: TraceParent,
         submission: Submission,
     ) -> Result<Submitted, Error> {
-        let (tenant, thread) = (scope.tenant().clone(), requested.thread());
+        let thread = requested.thread();
         match submission {
-            Submission::UnknownThread => return Err(Error::UnknownThread(thread)),
+            Submission::Refused(error) => return Err(error),
             Submission::Busy(run) => return Err(Error::Busy(run)),
             Submission::Duplicate(run) => return Ok(Submitted { run, duplicate: true }),
             Submission::Queued { key, stop } => {
@@ -179,7 +181,7 @@ impl LocalEngine {
                     self.end_if_waiting(*other, live);
                 }
             }
-            Submission::Started { key, thread_key, history } => {
+            Submission::Started { key, thread_key, history, scope } => {
                 let live = self.watch(run, tenant, key, 0);
                 let input = match requested {
                     Requested::Turn(turn) => {
@@ -237,11 +239,15 @@ fn place(
     connection: &Connection,
     scope: &Scope,
     requested: &Requested,
-    mut new: NewRun<'_>,
+    new: NewRun<'_>,
     messages: &[String],
     window: usize,
 ) -> Result<Submission, StoreError> {
-    let thread = store::find_thread(connection, scope, requested.thread())?;
+    let thread = match own_thread(connection, scope, requested.thread())? {
+        Ok(row) => Some(row),
+        Err(Error::UnknownThread(id)) if !store::thread_exists(connection, id)? => None,
+        Err(error) => return Ok(Submission::Refused(error)),
+    };
     let active = match &thread {
         Some(row) => {
             if let Some(key) = new.idempotency
@@ -250,9 +256,6 @@ fn place(
                 return Ok(Submission::Duplicate(run));
             }
             store::active_of_thread(connection, row.key)?
-        }
-        None if store::thread_exists(connection, requested.thread())? => {
-            return Ok(Submission::UnknownThread);
         }
         None => None,
     };
@@ -263,17 +266,31 @@ fn place(
         (_, wanted) => wanted,
     };
     let title = requested.title();
-    new.thread_key = match thread {
-        Some(row) => {
+    let (limited, encoded);
+    let (mut scope, mut new) = (scope, new);
+    new.thread_key = match (thread, requested) {
+        (Some(row), Requested::Turn(_)) => {
             store::touch_thread(connection, row.key, title)?;
+            limited = row.limit(scope)?;
+            if limited != *scope {
+                encoded = encode(&limited)?;
+                (scope, new.scope) = (&limited, &encoded);
+            }
             row.key
         }
-        None => store::create_thread(connection, scope, requested.thread(), title, "{}")?,
+        (Some(row), Requested::Job(_)) => row.key,
+        (None, Requested::Turn(turn)) => store::create_thread(connection, scope, turn.thread, title, "{}")?,
+        // A queue quotes nothing, and is nobody's.
+        (None, Requested::Job(_)) => {
+            let queue = Scope::of(scope.tenant().clone()).within([]);
+            store::create_thread(connection, &queue, requested.thread(), title, "{}")?
+        }
     };
     let Some(active) = active else {
         let key = store::enqueue(connection, &new, None, false)?;
         let history = store::start_run(connection, key, new.thread_key, messages, window)?;
-        return Ok(Submission::Started { key, thread_key: new.thread_key, history });
+        let (thread_key, scope) = (new.thread_key, scope.clone());
+        return Ok(Submission::Started { key, thread_key, history, scope });
     };
     let how = match when_busy {
         WhenBusy::Interrupt => Some(Stopping::Stop),

@@ -6,9 +6,10 @@ use rusqlite::Connection;
 use serde_json::{Map, Value};
 
 use super::LocalEngine;
+use super::reading::own_thread;
 use crate::error::Error;
-use crate::store::{self, Batch, Stopping, StoreError, ThreadRow, encode, encode_all};
-use crate::types::{Lifetime, Thread};
+use crate::store::{self, Batch, Stopping, StoreError, ThreadRow, ThreadUse, encode, encode_all};
+use crate::types::{Lifetime, Thread, ThreadUpdate};
 
 impl LocalEngine {
     pub(super) async fn begin(
@@ -20,7 +21,7 @@ impl LocalEngine {
     ) -> Result<(Thread, bool), Error> {
         let metadata = encode(metadata)?;
         let begin = move |connection: &Connection| {
-            if let Some(row) = store::find_thread(connection, &scope, thread)? {
+            if let Some(row) = store::find_thread(connection, &scope, ThreadUse::Read, thread)? {
                 return Ok(Some((row.thread, false)));
             }
             if store::thread_exists(connection, thread)? {
@@ -36,20 +37,25 @@ impl LocalEngine {
         begun.ok_or(Error::UnknownThread(thread))
     }
 
-    pub(super) async fn note(
+    pub(super) async fn update(
         &self,
         scope: Scope,
         thread: ThreadId,
-        metadata: Map<String, Value>,
+        update: ThreadUpdate,
     ) -> Result<Thread, Error> {
-        let note = move |connection: &Connection| {
-            let Some(mut row) = store::find_thread(connection, &scope, thread)? else { return Ok(None) };
-            row.thread.metadata.extend(metadata.clone());
+        let write = move |connection: &Connection| {
+            let mut row = match own_thread(connection, &scope, thread)? {
+                Ok(row) => row,
+                Err(error) => return Ok(Err(error)),
+            };
+            if let Some(shared) = update.shared {
+                store::set_shared(connection, row.key, shared)?;
+            }
+            row.thread.metadata.extend(update.metadata.clone());
             store::set_metadata(connection, row.key, &row.thread.metadata)?;
-            Ok(Some(found(connection, &scope, thread)?.thread))
+            Ok(Ok(found(connection, &scope, thread)?.thread))
         };
-        let noted = self.writer()?.write(Batch::default(), note).await?;
-        noted.ok_or(Error::UnknownThread(thread))
+        self.writer()?.write(Batch::default(), write).await?
     }
 
     pub(super) async fn add(
@@ -61,15 +67,16 @@ impl LocalEngine {
         let Some(first) = messages.first() else { return Err(Error::NoMessage) };
         let (title, messages, run) = (first.text.clone(), encode_all(messages)?, RunId::new());
         let add = move |connection: &Connection| {
-            let Some(row) = store::find_thread(connection, &scope, thread)? else {
-                return Ok(Err(Error::UnknownThread(thread)));
+            let row = match own_thread(connection, &scope, thread)? {
+                Ok(row) => row,
+                Err(error) => return Ok(Err(error)),
             };
             if let Some(active) = store::active_of_thread(connection, row.key)? {
                 return Ok(Err(Error::Busy(active.id)));
             }
             store::touch_thread(connection, row.key, &title)?;
             let positions = store::append_messages(connection, row.key, 0, &messages)?;
-            store::add_ended(connection, &scope, run, row.key, positions)?;
+            store::add_ended(connection, &row.limit(&scope)?, run, row.key, positions)?;
             Ok(Ok(run))
         };
         self.writer()?.write(Batch::default(), add).await?
@@ -84,12 +91,14 @@ impl LocalEngine {
         let (copy, run) = (ThreadId::new(), RunId::new());
         let before = before.map_or(i64::MAX, |before| i64::try_from(before).unwrap_or(i64::MAX));
         let work = move |connection: &Connection| {
-            let Some(row) = store::find_thread(connection, &scope, thread)? else { return Ok(None) };
+            let Some(row) = store::find_thread(connection, &scope, ThreadUse::Read, thread)? else {
+                return Ok(None);
+            };
             let key = store::copy_thread(connection, &scope, row.key, before, copy)?;
             let copied = found(connection, &scope, copy)?.thread;
             if copied.messages > 0 {
                 let positions = 0..i64::try_from(copied.messages).unwrap_or(i64::MAX);
-                store::add_ended(connection, &scope, run, key, positions)?;
+                store::add_ended(connection, &row.limit(&scope)?, run, key, positions)?;
             }
             Ok(Some(copied))
         };
@@ -99,14 +108,17 @@ impl LocalEngine {
 
     pub(super) async fn delete(&self, scope: Scope, thread: ThreadId) -> Result<(), Error> {
         let delete = move |connection: &_| {
-            let Some(row) = store::find_thread(connection, &scope, thread)? else { return Ok(None) };
+            let row = match own_thread(connection, &scope, thread)? {
+                Ok(row) => row,
+                Err(error) => return Ok(Err(error)),
+            };
             let runs = store::unfinished_of_thread(connection, row.key)?;
             store::delete_thread(connection, row.key)?;
-            Ok(Some(runs))
+            Ok(Ok(runs))
         };
         let engine = self.clone();
-        let then = move |runs: Option<Vec<store::RunRow>>| {
-            for run in runs.ok_or(Error::UnknownThread(thread))? {
+        let then = move |runs: Result<Vec<store::RunRow>, Error>| {
+            for run in runs? {
                 if let Some(live) = engine.0.live.remove(run.id) {
                     live.log.discard();
                     live.stop(Stopping::Rollback);
@@ -120,5 +132,5 @@ impl LocalEngine {
 
 /// A thread that was just written.
 fn found(connection: &Connection, scope: &Scope, thread: ThreadId) -> Result<ThreadRow, StoreError> {
-    store::find_thread(connection, scope, thread)?.ok_or(StoreError::Gone)
+    store::find_thread(connection, scope, ThreadUse::Read, thread)?.ok_or(StoreError::Gone)
 }

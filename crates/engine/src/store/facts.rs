@@ -1,10 +1,12 @@
 //! What came of each turn.
 
 use ibid_core::{RunId, Scope, Tenant, ThreadId};
-use rusqlite::{Connection, params};
+use rusqlite::types::Value as Bound;
+use rusqlite::{Connection, params, params_from_iter};
 
 use super::error::StoreError;
 use super::rows::{encode, millis, now_ms, time};
+use super::visibility::{ThreadUse, visible};
 use crate::facts::{FactsRange, TurnFacts, TurnFilter, TurnMeasures};
 use crate::types::RunStatus;
 
@@ -55,6 +57,8 @@ pub(crate) fn read_facts(
         TurnFilter::Good => rated(">"),
         TurnFilter::Bad => rated("<"),
     };
+    // What came of a turn is no secret, but its thread may be.
+    let (readable, bound) = visible(scope, ThreadUse::Read, 6)?;
     let existing = if range.existing { "threads.key IS NOT NULL" } else { "TRUE" };
     let sql = format!(
         "SELECT runs.id, threads.id, title, assistant, turn_facts.ended_ms, turn_facts.status, outcome, took_ms,
@@ -62,15 +66,19 @@ pub(crate) fn read_facts(
                    (SELECT count(*) FROM feedback WHERE feedback.run = turn_facts.run AND score > 0),
                    (SELECT count(*) FROM feedback WHERE feedback.run = turn_facts.run AND score < 0),
                    quotes
-               FROM turn_facts LEFT JOIN runs ON runs.key = turn_facts.run LEFT JOIN threads ON threads.key = runs.thread
+               FROM turn_facts LEFT JOIN runs ON runs.key = turn_facts.run
+               LEFT JOIN threads ON threads.key = runs.thread AND {readable}
                WHERE turn_facts.tenant = ?1 AND turn_facts.ended_ms >= ?2 AND turn_facts.ended_ms < ?3
                    AND (?4 IS NULL OR assistant = ?4) AND {wanted} AND {existing}
                ORDER BY turn_facts.ended_ms DESC, turn_facts.run DESC LIMIT ?5"
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let FactsRange { from, to, assistant, at_most, .. } = range;
-    let values = params![scope.tenant().as_str(), millis(*from), millis(*to), assistant, at_most];
-    let mut rows = statement.query(values)?;
+    let tenant = scope.tenant().as_str().to_owned();
+    let at_most = i64::try_from(*at_most).unwrap_or(i64::MAX);
+    let values: [Bound; 5] =
+        [tenant.into(), millis(*from).into(), millis(*to).into(), assistant.clone().into(), at_most.into()];
+    let mut rows = statement.query(params_from_iter(values.into_iter().chain(bound)))?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let status: String = row.get(5)?;

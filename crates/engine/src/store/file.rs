@@ -12,7 +12,7 @@ use super::pending_events::fold_all_into_journal;
 
 /// Migrations in their order; the schema version is how many have been applied. Never edit one that
 /// was released: add another.
-const MIGRATIONS: [&str; 12] = [
+const MIGRATIONS: [&str; 13] = [
     include_str!("../../migrations/0001_threads_and_runs.sql"),
     include_str!("../../migrations/0002_spending.sql"),
     include_str!("../../migrations/0003_scope.sql"),
@@ -25,6 +25,7 @@ const MIGRATIONS: [&str; 12] = [
     include_str!("../../migrations/0010_traces.sql"),
     include_str!("../../migrations/0011_turn_facts.sql"),
     include_str!("../../migrations/0012_comparing.sql"),
+    include_str!("../../migrations/0013_owners.sql"),
 ];
 
 /// How long to wait for another process that holds the file.

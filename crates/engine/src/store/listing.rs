@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::error::StoreError;
 use super::rows::millis;
 use super::threads::{COLUMNS, STATUS, read};
+use super::visibility::{ThreadUse, visible};
 use crate::types::{Thread, ThreadField, ThreadFilter, ThreadPage};
 
 /// A page of the threads of the scope.
@@ -16,7 +17,7 @@ pub(crate) fn list_threads(
     scope: &Scope,
     page: &ThreadPage,
 ) -> Result<Vec<Thread>, StoreError> {
-    let (mut wanted, mut bound) = conditions(scope, &page.filter);
+    let (mut wanted, mut bound) = conditions(scope, &page.filter)?;
     if let Some(cursor) = page.after {
         wanted.push_str(" AND (updated_ms, id) < (?, ?)");
         bound.push(millis(cursor.updated).into());
@@ -55,14 +56,18 @@ pub(crate) fn count_threads(
         let page = ThreadPage { filter: filter.clone(), ..ThreadPage::first(usize::MAX) };
         return Ok(list_threads(connection, scope, &page)?.len() as u64);
     }
-    let (wanted, bound) = conditions(scope, filter);
+    let (wanted, bound) = conditions(scope, filter)?;
     let sql = format!("SELECT count(*) FROM threads WHERE {wanted}");
     Ok(connection.prepare_cached(&sql)?.query_row(params_from_iter(bound), |row| row.get(0))?)
 }
 
-fn conditions(scope: &Scope, filter: &ThreadFilter) -> (String, Vec<Bound>) {
-    let mut wanted = "tenant = ? AND temporary = 0".to_owned();
-    let mut bound: Vec<Bound> = vec![scope.tenant().as_str().to_owned().into()];
+fn conditions(scope: &Scope, filter: &ThreadFilter) -> Result<(String, Vec<Bound>), StoreError> {
+    let (mut wanted, mut bound) = visible(scope, ThreadUse::List, 1)?;
+    wanted.push_str(" AND temporary = 0");
+    if let Some(caller) = scope.caller().filter(|_| filter.own) {
+        wanted.push_str(" AND owner = ?");
+        bound.push(caller.to_owned().into());
+    }
     if let Some(ids) = &filter.ids {
         let marks = vec!["?"; ids.len()].join(", ");
         wanted.push_str(&format!(" AND id IN ({marks})"));
@@ -76,7 +81,7 @@ fn conditions(scope: &Scope, filter: &ThreadFilter) -> (String, Vec<Bound>) {
         wanted.push_str(" AND instr(lower(title), lower(?)) > 0");
         bound.push(title.clone().into());
     }
-    (wanted, bound)
+    Ok((wanted, bound))
 }
 
 /// Whether a value has everything that another has: of objects the fields, of lists the members.

@@ -1,6 +1,7 @@
 //! One SQLite file: one writer that shares commits, any number of readers, the growing journals of
 //! unfinished runs, and the statements.
 
+mod api_keys;
 mod datasets;
 mod error;
 mod facts;
@@ -17,8 +18,10 @@ mod runs;
 mod spending;
 mod threads;
 mod traces;
+mod visibility;
 mod writer;
 
+pub(crate) use api_keys::{add_api_key, count_api_keys, delete_api_key, find_api_key, list_api_keys};
 pub(crate) use datasets::{delete_items, list_datasets, put_item, read_items};
 pub(crate) use error::StoreError;
 pub(crate) use facts::{add_facts, read_facts};
@@ -36,4 +39,5 @@ pub(crate) use runs::*;
 pub(crate) use spending::{spend, spent};
 pub(crate) use threads::*;
 pub(crate) use traces::{drop_journals, drop_traces_before, pack_ended_before};
+pub(crate) use visibility::ThreadUse;
 pub(crate) use writer::{Batch, Writer};

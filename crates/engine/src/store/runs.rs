@@ -2,25 +2,29 @@
 
 use ibid_core::trace::TraceParent;
 use ibid_core::{RunId, Scope, Tenant, ThreadId};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::types::Value as Bound;
+use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 
 use super::error::StoreError;
 use super::journal::{copy_steps, forget_steps};
 use super::rows::{NewRun, RUN_COLUMNS, RunRow, Stopping, encode, now_ms};
 use super::threads::{append_messages, copy_thread, forget_messages};
+use super::visibility::{ThreadUse, visible};
 use crate::types::{RunStatus, UnfinishedJob};
 
 const JOINED: &str = "runs JOIN threads ON threads.key = runs.thread";
 
-/// Finds a run of the scope.
+/// Finds a run in a thread that the scope may read or change.
 pub(crate) fn find_run(
     connection: &Connection,
     scope: &Scope,
+    to: ThreadUse,
     id: RunId,
 ) -> Result<Option<RunRow>, StoreError> {
-    let sql = format!("SELECT {RUN_COLUMNS} FROM {JOINED} WHERE runs.id = ?1 AND tenant = ?2");
-    let mut statement = connection.prepare_cached(&sql)?;
-    Ok(statement.query_row(params![id.as_bytes(), scope.tenant().as_str()], RunRow::read).optional()?)
+    let (wanted, bound) = visible(scope, to, 2)?;
+    let sql = format!("SELECT {RUN_COLUMNS} FROM {JOINED} WHERE runs.id = ?1 AND {wanted}");
+    let values = std::iter::once(Bound::from(id.as_bytes().to_vec())).chain(bound);
+    Ok(connection.prepare_cached(&sql)?.query_row(params_from_iter(values), RunRow::read).optional()?)
 }
 
 /// Finds a run of any tenant, for the engine's own work on it.
@@ -254,7 +258,8 @@ pub(crate) fn fork(
         version: &of.version,
         options: &of.options,
         metadata: &of.metadata,
-        scope: &encode(scope)?,
+        // It sees what the other saw, which its caller may see, too.
+        scope: &of.scope,
         idempotency: None,
         stream_modes: &of.stream_modes,
         request: None,

@@ -1,10 +1,14 @@
 //! Threads and their messages.
 
-use ibid_core::{Message, RunId, Scope, ThreadId};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::collections::BTreeSet;
+
+use ibid_core::{Corpus, Label, Message, RunId, Scope, ThreadId};
+use rusqlite::types::Value as Bound;
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use super::error::StoreError;
 use super::rows::{encode, now_ms, object, time};
+use super::visibility::{ThreadUse, visible};
 use crate::types::{MessageWindow, Thread, ThreadMessage, ThreadStatus};
 
 /// How much of the first message becomes the title.
@@ -14,9 +18,24 @@ const TITLE_LETTERS: usize = 80;
 pub(crate) struct ThreadRow {
     pub(crate) key: i64,
     pub(crate) thread: Thread,
+    corpora: Option<String>,
+    labels: String,
 }
 
-pub(super) const COLUMNS: &str = "key, id, title, messages, created_ms, updated_ms, metadata";
+impl ThreadRow {
+    /// What a turn in it may see of what its caller may see: no more than the thread could from its beginning.
+    pub(crate) fn limit(&self, scope: &Scope) -> Result<Scope, StoreError> {
+        let labels: BTreeSet<Label> = serde_json::from_str(&self.labels).map_err(StoreError::damaged)?;
+        let mut own = Scope::of(scope.tenant().clone()).holding(labels);
+        if let Some(corpora) = &self.corpora {
+            own = own.within(serde_json::from_str::<BTreeSet<Corpus>>(corpora).map_err(StoreError::damaged)?);
+        }
+        Ok(scope.clone().limited_to(&own))
+    }
+}
+
+pub(super) const COLUMNS: &str =
+    "key, id, title, messages, created_ms, updated_ms, metadata, owner, shared, corpora, labels";
 
 /// What a thread is doing: told by the run that it works on, else by its last one.
 pub(super) const STATUS: &str = "coalesce(
@@ -34,20 +53,24 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<ThreadRow> {
         created: time(row.get(4)?),
         updated: time(row.get(5)?),
         metadata: object(row.get_ref(6)?.as_str()?),
-        status: ThreadStatus::parse(row.get_ref(7)?.as_str()?).unwrap_or(ThreadStatus::Idle),
+        owner: row.get(7)?,
+        shared: row.get(8)?,
+        status: ThreadStatus::parse(row.get_ref(11)?.as_str()?).unwrap_or(ThreadStatus::Idle),
     };
-    Ok(ThreadRow { key: row.get(0)?, thread })
+    Ok(ThreadRow { key: row.get(0)?, thread, corpora: row.get(9)?, labels: row.get(10)? })
 }
 
-/// Finds a thread of the scope.
+/// Finds a thread that the scope may read or change.
 pub(crate) fn find_thread(
     connection: &Connection,
     scope: &Scope,
+    to: ThreadUse,
     id: ThreadId,
 ) -> Result<Option<ThreadRow>, StoreError> {
-    let sql = format!("SELECT {COLUMNS}, {STATUS} FROM threads WHERE id = ?1 AND tenant = ?2");
-    let mut statement = connection.prepare_cached(&sql)?;
-    Ok(statement.query_row(params![id.as_bytes(), scope.tenant().as_str()], read).optional()?)
+    let (wanted, bound) = visible(scope, to, 2)?;
+    let sql = format!("SELECT {COLUMNS}, {STATUS} FROM threads WHERE id = ?1 AND {wanted}");
+    let values = std::iter::once(Bound::from(id.as_bytes().to_vec())).chain(bound);
+    Ok(connection.prepare_cached(&sql)?.query_row(params_from_iter(values), read).optional()?)
 }
 
 /// Whether a thread of any tenant has that name.
@@ -55,7 +78,7 @@ pub(crate) fn thread_exists(connection: &Connection, id: ThreadId) -> Result<boo
     Ok(connection.prepare_cached("SELECT 1 FROM threads WHERE id = ?1")?.exists([id.as_bytes()])?)
 }
 
-/// Begins a thread.
+/// Begins a thread of the scope's caller, which may quote what the scope sees.
 pub(crate) fn create_thread(
     connection: &Connection,
     scope: &Scope,
@@ -63,11 +86,14 @@ pub(crate) fn create_thread(
     title: &str,
     metadata: &str,
 ) -> Result<i64, StoreError> {
-    let sql = "INSERT INTO threads (id, tenant, title, created_ms, updated_ms, metadata)
-               VALUES (?1, ?2, ?3, ?4, ?4, ?5)";
-    let mut statement = connection.prepare_cached(sql)?;
-    let values = params![id.as_bytes(), scope.tenant().as_str(), titled(title), now_ms(), metadata];
-    Ok(statement.insert(values)?)
+    let sql =
+        "INSERT INTO threads (id, tenant, title, created_ms, updated_ms, metadata, owner, corpora, labels)
+               VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7, ?8)";
+    let corpora = scope.corpora().map(encode).transpose()?;
+    let (tenant, labels) = (scope.tenant().as_str(), encode(scope.labels())?);
+    let values =
+        params![id.as_bytes(), tenant, titled(title), now_ms(), metadata, scope.caller(), corpora, labels];
+    Ok(connection.prepare_cached(sql)?.insert(values)?)
 }
 
 fn titled(text: &str) -> String {
@@ -78,6 +104,14 @@ fn titled(text: &str) -> String {
 /// Keeps a thread out of lists, and for a while only.
 pub(crate) fn set_temporary(connection: &Connection, thread: i64) -> Result<(), StoreError> {
     connection.prepare_cached("UPDATE threads SET temporary = 1 WHERE key = ?1")?.execute([thread])?;
+    Ok(())
+}
+
+/// Lets others at the tenant read a thread, or no more.
+pub(crate) fn set_shared(connection: &Connection, thread: i64, shared: bool) -> Result<(), StoreError> {
+    connection
+        .prepare_cached("UPDATE threads SET shared = ?2 WHERE key = ?1")?
+        .execute(params![thread, shared])?;
     Ok(())
 }
 
@@ -188,6 +222,9 @@ pub(crate) fn copy_thread(
     let (title, metadata): (String, String) =
         statement.query_row([from], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let key = create_thread(connection, scope, to, &title, &metadata)?;
+    // It may quote what the other could.
+    let sql = "UPDATE threads SET (corpora, labels) = (SELECT corpora, labels FROM threads WHERE key = ?1) WHERE key = ?2";
+    connection.prepare_cached(sql)?.execute([from, key])?;
     let sql = "INSERT INTO messages (thread, position, run, body)
                SELECT ?3, position, run, body FROM messages WHERE thread = ?1 AND position < ?2";
     let copied = connection.prepare_cached(sql)?.execute([from, before, key])?;

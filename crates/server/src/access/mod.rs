@@ -5,10 +5,13 @@ mod rate_limit;
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use axum::http::{HeaderMap, header};
 use ibid_app::{LOCAL_KEY_PREFIX, SCOPE_HEADER, local_proof};
-use ibid_core::{Scope, Secret, Tenant};
+use ibid_core::{AccessRole, Scope, Secret, Tenant};
+use ibid_engine::{ApiKey, Engine};
 use sha2::{Digest as _, Sha256};
 use url::{Host, Url};
 
@@ -17,6 +20,9 @@ pub use oidc::{Claims, Issuer};
 use crate::http::{Caller, Problem};
 use oidc::Tokens;
 use rate_limit::RateLimiter;
+
+/// What keys begin with, so that they are known where they should not be.
+pub const KEY_PREFIX: &str = "ibid_";
 
 /// A key as it is configured: never the key itself.
 #[derive(Debug, Clone)]
@@ -27,6 +33,8 @@ pub struct Key {
     pub hash: [u8; 32],
     /// On whose behalf its holder reads and writes.
     pub scope: Scope,
+    /// What its holder may do.
+    pub role: AccessRole,
     /// How many requests it may make in a minute; none means that it is not limited.
     pub per_minute: Option<NonZeroU32>,
 }
@@ -35,6 +43,8 @@ pub struct Key {
 #[derive(Default)]
 pub struct Access {
     keys: HashMap<[u8; 32], Key>,
+    /// Where keys are that were made while the server runs.
+    engine: Option<Arc<dyn Engine>>,
     tokens: Option<Tokens>,
     open: Option<Scope>,
     /// The key of the terminal beside this server.
@@ -53,6 +63,12 @@ impl Access {
     /// Whoever holds one of the keys.
     pub fn keys(keys: impl IntoIterator<Item = Key>) -> Self {
         Self { keys: keys.into_iter().map(|key| (key.hash, key)).collect(), ..Self::default() }
+    }
+
+    /// And whoever holds a key that an engine keeps.
+    pub(crate) fn and_keys_of(mut self, engine: Arc<dyn Engine>) -> Self {
+        self.engine = Some(engine);
+        self
     }
 
     /// And whoever holds a token of an issuer.
@@ -120,7 +136,7 @@ impl Access {
                 .map_err(|error| Problem::invalid(format!("`{SCOPE_HEADER}` cannot be read: {error}")))?,
             None => Scope::of(Tenant::local()),
         };
-        Ok(Caller::new("terminal", scope))
+        Ok(Caller::operator("terminal", scope))
     }
 
     async fn known(
@@ -130,19 +146,37 @@ impl Access {
     ) -> Result<(Caller, Option<NonZeroU32>), Problem> {
         if let Some(scope) = &self.open {
             self.must_be_here(headers)?;
-            return Ok((Caller::new("local", scope.clone()), None));
+            return Ok((Caller::operator("local", scope.clone()), None));
         }
         let Some(key) = key else {
             return Err(Problem::unauthorized("send a key, as `x-api-key` or `Authorization: Bearer …`"));
         };
-        if let Some(known) = self.keys.get(&hash(key)) {
-            let caller = Caller::new(known.name.as_str(), known.scope.clone());
-            return Ok((caller, known.per_minute));
+        let hash = hash(key);
+        if let Some(Key { name, scope, role, per_minute, .. }) = self.keys.get(&hash) {
+            let caller = Caller::somebody(name.as_str(), format!("key:{name}"), *role, scope);
+            return Ok((caller, *per_minute));
+        }
+        if let Some(ApiKey { name, scope, role, per_minute, .. }) = self.kept(key, hash).await? {
+            // Not the name alone, which somebody at another tenant or in the configuration may have, too.
+            let known_as = format!("{}/{name}", scope.tenant());
+            return Ok((Caller::somebody(known_as, format!("key:{name}"), role, &scope), per_minute));
         }
         match &self.tokens {
             Some(tokens) if key.split('.').count() == 3 => Ok((tokens.caller(key).await?, None)),
             _ => Err(Problem::unauthorized("the key is not known")),
         }
+    }
+
+    /// A key that the engine keeps.
+    async fn kept(&self, key: &str, hash: [u8; 32]) -> Result<Option<ApiKey>, Problem> {
+        let Some(engine) = self.engine.as_ref().filter(|_| key.starts_with(KEY_PREFIX)) else {
+            return Ok(None);
+        };
+        let found = engine.api_key(hash).await?;
+        if found.as_ref().and_then(|key| key.expires).is_some_and(|end| end <= SystemTime::now()) {
+            return Err(Problem::unauthorized("the key has expired; an admin of the tenant makes another"));
+        }
+        Ok(found)
     }
 
     /// Without keys, other pages in the browser must not ask on a person's behalf: neither under a name that leads here
@@ -165,7 +199,8 @@ impl Access {
     }
 }
 
-fn hash(key: &str) -> [u8; 32] {
+/// The hash by which a key is known.
+pub(crate) fn hash(key: &str) -> [u8; 32] {
     Sha256::digest(key.as_bytes()).into()
 }
 
@@ -244,6 +279,7 @@ mod tests {
             name: "desk".to_owned(),
             hash: Sha256::digest(b"ibid_secret").into(),
             scope: Scope::of("acme".parse().unwrap()),
+            role: AccessRole::Reader,
             per_minute: NonZeroU32::new(2),
         };
         let access = Access::keys([key]);

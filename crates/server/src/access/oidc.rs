@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use axum::http::Request;
 use bytes::Bytes;
-use ibid_core::{Corpus, Label, Scope, Tenant};
+use ibid_core::{AccessRole, Corpus, Label, Scope, Tenant};
 use ibid_egress::Egress;
 use jsonwebtoken::jwk::{Jwk, JwkSet};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
@@ -15,10 +15,12 @@ use tokio::sync::{Mutex, RwLock};
 
 use crate::http::{Caller, Problem};
 
-/// An unknown key makes us ask the issuer again, but not more often than this.
+/// The issuer is not asked more often than this, whether for an unknown key or because it did not answer.
 const BETWEEN: Duration = Duration::from_secs(60);
 /// Keys that were fetched longer ago are fetched anew, since the issuer may have withdrawn one.
-const OLDEST: Duration = Duration::from_secs(3600);
+const FRESH: Duration = Duration::from_secs(3600);
+/// While the issuer does not answer, keys are trusted for so long after they were fetched, and no longer.
+const TRUSTED: Duration = Duration::from_secs(24 * 3600);
 /// So long the issuer may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Signatures that only the issuer can make. With a shared secret anybody who checks could sign.
@@ -53,6 +55,10 @@ pub struct Claims {
     pub corpora: String,
     /// The labels, a list of texts.
     pub labels: String,
+    /// What the holder may do: the name of a role, or a list with some.
+    pub role: String,
+    /// What they may do if the token says nothing of it.
+    pub default_role: AccessRole,
 }
 
 /// The issuer's keys, as they were last fetched.
@@ -61,6 +67,8 @@ struct Fetched {
     keys: Vec<Jwk>,
     /// When that worked.
     when: Option<Instant>,
+    /// When it was last tried.
+    tried: Option<Instant>,
 }
 
 /// Reads tokens.
@@ -95,11 +103,14 @@ impl Tokens {
         rules.set_audience(&[&self.issuer.audience]);
         rules.set_issuer(&[&self.issuer.url]);
         rules.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
+        rules.validate_nbf = true;
         let claims =
             decode::<Map<String, Value>>(token, &key, &rules).map_err(|error| refused(&error))?.claims;
         let subject = claims.get("sub").and_then(Value::as_str).unwrap_or_default();
         let scope = self.issuer.claims.scope(&claims).map_err(|why| refused(&why))?;
-        Ok(Caller::new(format!("{}/{subject}", scope.tenant()), scope))
+        let role = self.issuer.claims.role(&claims).map_err(|why| refused(&why))?;
+        let name = format!("{}/{subject}", scope.tenant());
+        Ok(Caller::somebody(name, format!("user:{subject}"), role, &scope))
     }
 
     /// A key of the issuer, fetched anew if it is not known or was fetched long ago.
@@ -109,23 +120,47 @@ impl Tokens {
             None => fetched.keys.first().filter(|_| fetched.keys.len() == 1).cloned(),
         };
         let age = |when: Option<Instant>| when.map_or(Duration::MAX, |when| when.elapsed());
-        let known = |fetched: &Fetched| find(fetched).filter(|_| age(fetched.when) < OLDEST);
-        if let Some(key) = known(&*self.fetched.read().await) {
+        let known = |fetched: &Fetched, most: Duration| find(fetched).filter(|_| age(fetched.when) < most);
+        if let Some(key) = known(&*self.fetched.read().await, FRESH) {
             return Ok(Some(key));
         }
-        // One asks for all; those whose key is known do not wait for it.
-        let _asking = self.asking.lock().await;
-        let (found, when) = {
-            let fetched = self.fetched.read().await;
-            (known(&fetched), fetched.when)
+        // One asks for all. Those whose key was known do not wait for it.
+        let _asking = match self.asking.try_lock() {
+            Ok(asking) => asking,
+            Err(_) => match known(&*self.fetched.read().await, TRUSTED) {
+                Some(key) => return Ok(Some(key)),
+                None => self.asking.lock().await,
+            },
         };
-        if found.is_some() || age(when) < BETWEEN {
-            return Ok(found);
+        {
+            let fetched = self.fetched.read().await;
+            if let Some(key) = known(&fetched, FRESH) {
+                return Ok(Some(key));
+            }
+            if age(fetched.tried) < BETWEEN {
+                return match known(&fetched, TRUSTED) {
+                    Some(key) => Ok(Some(key)),
+                    None if age(fetched.when) < FRESH => Ok(None),
+                    None => Err(Problem::unavailable("the issuer of tokens did not answer a moment ago")),
+                };
+            }
         }
-        let keys = tokio::time::timeout(PATIENCE, self.fetch()).await;
-        let keys = keys.map_err(|_| Problem::unavailable("the issuer of tokens does not answer"))??;
+        let asked = match tokio::time::timeout(PATIENCE, self.fetch()).await {
+            Ok(asked) => asked,
+            Err(_) => Err(Problem::unavailable("the issuer of tokens does not answer")),
+        };
         let mut fetched = self.fetched.write().await;
-        *fetched = Fetched { keys, when: Some(Instant::now()) };
+        fetched.tried = Some(Instant::now());
+        match asked {
+            Ok(keys) => *fetched = Fetched { keys, when: fetched.tried, ..*fetched },
+            Err(problem) => {
+                tracing::warn!(
+                    why = problem.detail(),
+                    "the keys of the issuer of tokens could not be fetched"
+                );
+                return known(&fetched, TRUSTED).map(Some).ok_or(problem);
+            }
+        }
         Ok(find(&fetched))
     }
 
@@ -154,6 +189,20 @@ impl Tokens {
 }
 
 impl Claims {
+    /// What a holder may do: the most that the token says.
+    fn role(&self, claims: &Map<String, Value>) -> Result<AccessRole, String> {
+        let named = |value: &Value| value.as_str().and_then(|text| text.parse::<AccessRole>().ok());
+        match claims.get(&self.role) {
+            None | Some(Value::Null) => Ok(self.default_role),
+            Some(Value::String(text)) => {
+                text.parse().map_err(|error: ibid_core::InvalidRole| error.to_string())
+            }
+            // Among the groups of a person, some may be no roles of ours.
+            Some(Value::Array(list)) => Ok(list.iter().filter_map(named).max().unwrap_or(self.default_role)),
+            Some(_) => Err(format!("`{}` is no role", self.role)),
+        }
+    }
+
     /// What a holder may see. Who belongs to no tenant sees nothing.
     fn scope(&self, claims: &Map<String, Value>) -> Result<Scope, String> {
         let tenant = claims.get(&self.tenant).and_then(Value::as_str);

@@ -10,6 +10,7 @@ use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse as _;
+use ibid_core::AccessRole;
 use ibid_core::evidence::{DocumentId, Passage};
 use ibid_knowledge::{Content, Document, PageRecord};
 use ibid_reading::{FileFormat, format_of};
@@ -28,7 +29,8 @@ const BEGINNING: u64 = 1024;
 
 /// The routes.
 pub(crate) fn routes(api: Api) -> Api {
-    let on = |summary| operation("Documents", summary);
+    let on = |summary| operation("Documents", summary, AccessRole::Reader);
+    let change = |summary| operation("Documents", summary, AccessRole::Editor);
     api.get(
         "/documents",
         list::list,
@@ -46,15 +48,15 @@ pub(crate) fn routes(api: Api) -> Api {
         "post",
         "/documents",
         upload::route(),
-        &on("Load files").takes_files::<upload::DocumentForm>().gives::<upload::Taken>(),
+        &change("Load files").takes_files::<upload::DocumentForm>().gives::<upload::Taken>(),
     )
     .post(
         "/documents/fetch",
         upload::fetch,
-        on("Load a document from an address").takes::<upload::Fetch>().gives::<upload::Taken>(),
+        change("Load a document from an address").takes::<upload::Fetch>().gives::<upload::Taken>(),
     )
     .get("/documents/{document}", one, on("A document, with what was read of each page").gives::<Document>())
-    .delete("/documents/{document}", delete, on("Delete a document").nothing())
+    .delete("/documents/{document}", delete, change("Delete a document").nothing())
     .get(
         "/documents/{document}/events",
         events,
@@ -65,7 +67,9 @@ pub(crate) fn routes(api: Api) -> Api {
     .post(
         "/documents/{document}/cancel",
         cancel,
-        on("Stop loading a document").query("run", "which load; every one unless said otherwise").nothing(),
+        change("Stop loading a document")
+            .query("run", "which load; every one unless said otherwise")
+            .nothing(),
     )
     .get("/documents/{document}/original", original, on("The file itself").file())
     .get(

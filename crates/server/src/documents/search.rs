@@ -1,8 +1,8 @@
 //! `/search`: what the documents say, without an assistant.
 
 use axum::extract::State;
-use ibid_core::Corpus;
 use ibid_core::evidence::{DocumentId, Passage, Question};
+use ibid_core::{AccessRole, Corpus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,9 @@ pub(super) fn routes(api: Api) -> Api {
     api.post(
         "/search",
         search,
-        operation("Documents", "Find what documents say").takes::<Search>().gives::<Found>(),
+        operation("Documents", "Find what documents say", AccessRole::Reader)
+            .takes::<Search>()
+            .gives::<Found>(),
     )
 }
 

@@ -8,8 +8,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Response, header};
 use axum::middleware::Next;
 use axum::response::IntoResponse as _;
-use ibid_core::Scope;
 use ibid_core::trace::TraceParent;
+use ibid_core::{AccessRole, Scope};
 
 use super::Problem;
 use crate::state::ServerState;
@@ -21,14 +21,28 @@ pub(crate) struct Caller {
     pub(crate) name: Arc<str>,
     /// On whose behalf.
     pub(crate) scope: Scope,
+    /// What they may do.
+    pub(crate) role: AccessRole,
     /// The place of the request in its trace.
     pub(crate) trace: Option<TraceParent>,
 }
 
 impl Caller {
-    /// Who asks, by a name and on whose behalf.
-    pub(crate) fn new(name: impl Into<Arc<str>>, scope: Scope) -> Self {
-        Self { name: name.into(), scope, trace: None }
+    /// Whoever runs the server, by a name and on whose behalf: every thread of the tenant is theirs.
+    pub(crate) fn operator(name: impl Into<Arc<str>>, scope: Scope) -> Self {
+        Self { name: name.into(), scope, role: AccessRole::Admin, trace: None }
+    }
+
+    /// Somebody in particular, who owns what they begin under an identity that nobody else has.
+    pub(crate) fn somebody(
+        name: impl Into<Arc<str>>,
+        identity: String,
+        role: AccessRole,
+        scope: &Scope,
+    ) -> Self {
+        let scope = scope.clone().for_caller(identity);
+        let scope = if role == AccessRole::Admin { scope.with_all_threads() } else { scope };
+        Self { name: name.into(), scope, role, trace: None }
     }
 }
 
@@ -58,6 +72,20 @@ pub(crate) async fn authenticate(
         }
         Err(problem) => problem.into_response(),
     }
+}
+
+/// Lets through whoever has a role or a higher one.
+pub(crate) async fn require(
+    State(role): State<AccessRole>,
+    caller: Caller,
+    request: Request,
+    next: Next,
+) -> Response<Body> {
+    if caller.role < role {
+        let detail = format!("this needs the role `{role}`, and {} is `{}`", caller.name, caller.role);
+        return Problem::forbidden(detail).into_response();
+    }
+    next.run(request).await
 }
 
 /// The key that a request carries: of LangGraph's clients in a header of its own, of all others as a bearer.

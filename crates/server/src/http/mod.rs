@@ -9,7 +9,7 @@ mod query;
 mod sse;
 
 pub(crate) use body::{Json, read_whole};
-pub(crate) use caller::{Caller, authenticate};
+pub(crate) use caller::{Caller, authenticate, require};
 pub(crate) use cors::cors;
 pub(crate) use finish::{finish, panicked};
 pub(crate) use problem::Problem;

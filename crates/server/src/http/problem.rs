@@ -175,11 +175,15 @@ impl IntoResponse for Problem {
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match &error {
-            Error::UnknownAssistant(_) | Error::UnknownThread(_) | Error::UnknownRun(_) => {
-                Self::not_found(error.to_string())
-            }
+            Error::UnknownAssistant(_)
+            | Error::UnknownThread(_)
+            | Error::UnknownRun(_)
+            | Error::UnknownKey(_) => Self::not_found(error.to_string()),
+            Error::ReadOnly(_) => Self::forbidden(error.to_string()),
             Error::NoSuchStep { .. } => Self::not_found(error.to_string()),
-            Error::Busy(_) | Error::NotInterrupted(_) => Self::conflict(error.to_string()),
+            Error::Busy(_) | Error::NotInterrupted(_) | Error::KeyExists(_) => {
+                Self::conflict(error.to_string())
+            }
             Error::EventsDropped(_) => Self::gone(error.to_string()),
             Error::Resume(_) | Error::NoMessage => Self::invalid(error.to_string()),
             Error::Walk(_) => Self::conflict(error.to_string()),

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Response};
 use axum::response::IntoResponse as _;
 use futures_util::stream::unfold;
+use ibid_core::AccessRole;
 use ibid_engine::{Lifetime, RunStatus, ThreadMessage};
 use serde_json::{Map, Value, json};
 
@@ -19,7 +20,11 @@ use crate::stream::CancelOnDisconnect;
 
 pub(super) fn routes(api: Api) -> Api {
     let summary = "Answer in a conversation that the client keeps";
-    api.post("/v1/chat/completions", complete, operation("OpenAI", summary).takes::<Map<String, Value>>())
+    api.post(
+        "/v1/chat/completions",
+        complete,
+        operation("OpenAI", summary, AccessRole::Reader).takes::<Map<String, Value>>(),
+    )
 }
 
 async fn complete(

@@ -1,6 +1,7 @@
 //! `/v1/models`: the assistants.
 
 use axum::extract::{Path, State};
+use ibid_core::AccessRole;
 use serde_json::{Value, json};
 
 use crate::api::{Api, operation};
@@ -10,10 +11,10 @@ use crate::http::{Caller, Problem};
 use crate::state::ServerState;
 
 pub(super) fn routes(api: Api) -> Api {
-    api.get("/v1/models", list, operation("OpenAI", "The assistants, as models")).get(
+    api.get("/v1/models", list, operation("OpenAI", "The assistants, as models", AccessRole::Reader)).get(
         "/v1/models/{model}",
         one,
-        operation("OpenAI", "An assistant, as a model"),
+        operation("OpenAI", "An assistant, as a model", AccessRole::Reader),
     )
 }
 

@@ -8,7 +8,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, Response};
 use axum::response::IntoResponse as _;
 use futures_util::stream::unfold;
-use ibid_core::{Message, Role, RunId};
+use ibid_core::{AccessRole, Message, Role, RunId};
 use ibid_engine::{Lifetime, Run, RunStatus, Stop, ThreadMessage};
 use serde_json::{Map, Value, json};
 
@@ -20,7 +20,7 @@ use crate::state::ServerState;
 use crate::stream::CancelOnDisconnect;
 
 pub(super) fn routes(api: Api) -> Api {
-    let on = |summary| operation("OpenAI", summary);
+    let on = |summary| operation("OpenAI", summary, AccessRole::Reader);
     api.post(
         "/v1/responses",
         create,

@@ -9,7 +9,7 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, Response, StatusCode};
 use axum::response::IntoResponse as _;
-use ibid_core::{RunId, ThreadId};
+use ibid_core::{AccessRole, RunId, ThreadId};
 use ibid_engine::{Run, RunStatus, Stop};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -26,7 +26,7 @@ use wire::{RunView, to_wire};
 
 /// The routes.
 pub(crate) fn routes(api: Api) -> Api {
-    let on = |summary| operation("Runs", summary);
+    let on = |summary| operation("Runs", summary, AccessRole::Reader);
     let format = ("format", "langgraph, or ibid for events in our own words");
     let modes = ("stream_mode", "what of the run is to_wire, as when it was begun");
     api.post(

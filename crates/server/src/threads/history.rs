@@ -1,7 +1,7 @@
 //! The state of a thread, now and at every point before.
 
 use axum::extract::{Path, State};
-use ibid_core::ThreadId;
+use ibid_core::{AccessRole, ThreadId};
 use ibid_engine::{Error, Run, RunStatus, ThreadMessage};
 use ibid_graph::{Record, TopologyNodeKind};
 use schemars::JsonSchema;
@@ -18,7 +18,7 @@ const MOST_POINTS: usize = 100;
 
 /// The routes.
 pub(super) fn routes(api: Api) -> Api {
-    let on = |summary| operation("Threads", summary);
+    let on = |summary| operation("Threads", summary, AccessRole::Reader);
     api.get(
         "/threads/{thread}/state",
         now,

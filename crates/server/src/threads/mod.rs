@@ -8,8 +8,10 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use axum::response::IntoResponse as _;
-use ibid_core::ThreadId;
-use ibid_engine::{Lifetime, RunStatus, Thread, ThreadFilter, ThreadOrder, ThreadPage, ThreadStatus};
+use ibid_core::{AccessRole, ThreadId};
+use ibid_engine::{
+    Lifetime, RunStatus, Thread, ThreadFilter, ThreadOrder, ThreadPage, ThreadStatus, ThreadUpdate,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -28,7 +30,7 @@ const MOST_THREADS: usize = 1000;
 
 /// The routes.
 pub(crate) fn routes(api: Api) -> Api {
-    let on = |summary| operation("Threads", summary);
+    let on = |summary| operation("Threads", summary, AccessRole::Reader);
     api.post("/threads", create, on("Begin a conversation").takes::<Create>().gives::<ThreadView<'_>>())
         .post("/threads/search", search, on("List conversations").takes::<Search>().gives::<Vec<ThreadView<'_>>>())
         .post("/threads/count", count, on("Count conversations").takes::<Search>().gives::<u64>())
@@ -37,7 +39,7 @@ pub(crate) fn routes(api: Api) -> Api {
         .patch(
             "/threads/{thread}",
             note,
-            on("Add to what is noted of a conversation").takes::<Note>().gives::<ThreadView<'_>>(),
+            on("Change what is noted of a conversation, and whether it is shared").takes::<Note>().gives::<ThreadView<'_>>(),
         )
         .delete("/threads/{thread}", delete, on("Delete a conversation with everything in it").nothing())
         .post(
@@ -124,6 +126,9 @@ async fn messages(
 struct Note {
     #[serde(default)]
     metadata: Option<Map<String, Value>>,
+    /// Ours: whether others at the tenant may read it, if they may see all that it may quote.
+    #[serde(default)]
+    shared: Option<bool>,
 }
 
 async fn note(
@@ -133,8 +138,8 @@ async fn note(
     headers: HeaderMap,
     Json(asked): Json<Note>,
 ) -> Result<Response<Body>, Problem> {
-    let notes = asked.metadata.unwrap_or_default();
-    let thread = app.engine().update_thread_metadata(&caller.scope, thread_id(&thread)?, notes).await?;
+    let update = ThreadUpdate { metadata: asked.metadata.unwrap_or_default(), shared: asked.shared };
+    let thread = app.engine().update_thread(&caller.scope, thread_id(&thread)?, update).await?;
     if headers.get("prefer").is_some_and(|prefer| prefer.as_bytes() == b"return=minimal") {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
@@ -187,6 +192,9 @@ struct Search {
     /// Ours: threads whose title contains this.
     title: Option<String>,
     values: Option<Map<String, Value>>,
+    /// Ours: only the caller's own, also if others may be seen.
+    #[serde(default)]
+    own: bool,
     limit: Option<usize>,
     offset: Option<usize>,
     sort_by: Option<String>,
@@ -208,6 +216,7 @@ impl Search {
             metadata: self.metadata.clone().unwrap_or_default(),
             status: self.status.as_deref().map(status_of).transpose()?,
             title: self.title.clone(),
+            own: self.own,
         })
     }
 
@@ -322,6 +331,8 @@ async fn view(
         config: Map::new(),
         status: wire::status(thread.status),
         title: &thread.title,
+        owner: thread.owner.as_deref(),
+        shared: thread.shared,
         message_count: thread.messages,
         values,
         interrupts: asked,
@@ -345,6 +356,10 @@ struct ThreadView<'a> {
     status: &'static str,
     /// Ours: the beginning of its first message.
     title: &'a str,
+    /// Ours: who began it; null if it belongs to everybody at the tenant.
+    owner: Option<&'a str>,
+    /// Ours: whether others at the tenant may read it.
+    shared: bool,
     /// Ours: how many messages it has.
     message_count: u64,
     /// The conversation; null if it is empty or was not asked for.
