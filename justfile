@@ -77,6 +77,11 @@ test-crash-loading: fetch-test-models
 test-clients: fetch-test-models
     cargo test --workspace --all-features --test it -- --ignored --nocapture serve::every_client
 
+# Hostile clients beside one that behaves, against a release build: memory within 1 GB, the other's 99th percentile at most doubled
+test-hostile: fetch-test-models
+    cargo build --release --package ibid
+    bash crates/cli/tests/clients/hostile "${CARGO_TARGET_DIR:-target}/release/ibid" 20 2
+
 # How well documents are found: SciFact, XQuAD, SQuAD-es, MTRAG-UN, tau-banking and the HTS questions; IBID_SETS=xquad-es,hts for some
 eval-retrieval data="../shared/data" questions="1500": fetch-test-models
     cargo run --quiet --release --package ibid-bench -- retrieval {{data}} {{questions}}

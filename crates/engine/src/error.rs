@@ -51,6 +51,12 @@ pub enum Error {
     /// The graph no longer fits what is stored.
     #[error("the stored run does not fit its graph any more")]
     Walk(#[from] WalkError),
+    /// A message that is longer than any may be.
+    #[error(
+        "a message has {0} bytes, and may have {most}: load what is longer as a document, and ask about it",
+        most = crate::types::MOST_MESSAGE_BYTES
+    )]
+    MessageTooLong(usize),
     /// A turn without a message.
     #[error("a turn needs at least one message")]
     NoMessage,

@@ -11,6 +11,12 @@ use ibid_graph::StepEvent;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+/// The most bytes of the text of a message that somebody sends. More belongs into a document.
+pub const MOST_MESSAGE_BYTES: usize = 256 << 10;
+
+/// The most bytes of messages that are read at once.
+pub const MOST_WINDOW_BYTES: usize = 8 << 20;
+
 /// A turn to be run.
 #[derive(Debug, Clone)]
 pub struct Turn {
@@ -348,7 +354,7 @@ pub struct ThreadMessage {
     pub message: Message,
 }
 
-/// Which messages of a thread to read: the last ones before a position.
+/// Which messages of a thread to read: the last ones before a position, and at most [`MOST_WINDOW_BYTES`] of them.
 #[derive(Debug, Clone, Copy)]
 pub struct MessageWindow {
     /// Only messages before this position; the newest if not given.

@@ -13,6 +13,10 @@ use tokio::task::JoinSet;
 
 /// So long the head of a request may take to come, and so long a connection may be idle.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// So many connections are open at once; others wait until one is closed.
+const MOST_CONNECTIONS: usize = 10_000;
+/// So many bytes the head of a request may have.
+const LARGEST_HEAD: usize = 64 << 10;
 /// So long nobody is let in when the system has no room for another connection.
 const BREATH: Duration = Duration::from_millis(100);
 
@@ -23,7 +27,7 @@ pub async fn serve(listener: TcpListener, router: Router, stop: impl Future<Outp
     loop {
         tokio::select! {
             () = &mut stop => break,
-            accepted = listener.accept() => match accepted {
+            accepted = listener.accept(), if open.len() < MOST_CONNECTIONS => match accepted {
                 Ok((stream, _)) => drop(open.spawn(one(stream, router.clone(), ended.clone()))),
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
@@ -44,7 +48,7 @@ async fn one(stream: TcpStream, router: Router, mut ended: watch::Receiver<()>) 
         tracing::debug!(%error, "a connection holds small packets back");
     }
     let mut connections = http1::Builder::new();
-    connections.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    connections.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(LARGEST_HEAD);
     let service = TowerToHyperService::new(router);
     let mut connection = pin!(connections.serve_connection(TokioIo::new(stream), service));
     let served = tokio::select! {

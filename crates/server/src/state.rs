@@ -8,7 +8,7 @@ use ibid_app::{App, AssistantInfo, CheckResult, DocumentService, Error, HealthCh
 use ibid_core::{RunId, Scope};
 use ibid_engine::Engine;
 use ibid_telemetry::MetricsRegistry;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
 use crate::access::Access;
 use crate::http::Problem;
@@ -22,6 +22,7 @@ struct Inner {
     engine: Arc<dyn Engine>,
     access: Access,
     metrics: Option<MetricsRegistry>,
+    large_answers: Semaphore,
     /// What the last check of each part found, in the order of the checks.
     found: Vec<Mutex<Option<Found>>>,
 }
@@ -34,7 +35,15 @@ impl ServerState {
     pub(crate) fn new(app: App, access: Access, metrics: Option<MetricsRegistry>) -> Result<Self, Error> {
         let engine = app.engine()?.clone();
         let found = app.health_checks().iter().map(|_| Mutex::default()).collect();
-        Ok(Self(Arc::new(Inner { app, engine, access, metrics, found })))
+        // Half of the cores are left to those who want little.
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let large_answers = Semaphore::new((cores / 2).max(1));
+        Ok(Self(Arc::new(Inner { app, engine, access, metrics, large_answers, found })))
+    }
+
+    /// Waits for one's turn to put a large answer together, until what is given back is dropped.
+    pub(crate) async fn large_answer(&self) -> Option<SemaphorePermit<'_>> {
+        self.0.large_answers.acquire().await.ok()
     }
 
     /// What counts, if something does.

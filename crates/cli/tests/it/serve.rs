@@ -254,6 +254,15 @@ fn keys_are_made_listed_and_deleted_with_and_without_a_server() {
     assert!(printed(&at(&["list"])).contains("No keys are kept here"));
 }
 
+/// A sample of what `just test-hostile` does.
+#[test]
+fn hostile_clients_do_not_take_the_server_down() {
+    let folder = folder();
+    let mut command = Command::new(RealModels::find().path("clients/bin/python"));
+    command.arg(clients("hostile.py")).arg(env!("CARGO_BIN_EXE_ibid")).arg(folder.path()).arg("1");
+    passes(command);
+}
+
 #[test]
 fn malformed_requests_are_refused_and_break_nothing() {
     let folder = folder();

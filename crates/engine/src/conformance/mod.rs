@@ -80,6 +80,7 @@ macro_rules! engine_conformance_tests {
             threads::a_thread_can_begin_without_a_turn,
             threads::threads_are_found_by_what_is_noted_and_by_what_they_do,
             threads::messages_join_a_thread_without_a_turn,
+            threads::messages_have_a_length_and_windows_a_size,
             threads::a_copy_has_the_conversation_and_goes_its_own_way,
             threads::a_turn_that_is_forgotten_leaves_nothing,
             threads::a_deleted_run_leaves_what_it_said,

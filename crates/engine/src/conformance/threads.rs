@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Play, Subject};
 use crate::{
-    Error, Feedback, Lifetime, RunStatus, Stop, ThreadField, ThreadFilter, ThreadOrder, ThreadPage,
-    ThreadStatus, ThreadUpdate,
+    Error, Feedback, Lifetime, MOST_MESSAGE_BYTES, MOST_WINDOW_BYTES, MessageWindow, RunStatus, Stop,
+    ThreadField, ThreadFilter, ThreadOrder, ThreadPage, ThreadStatus, ThreadUpdate,
 };
 
 fn noted(value: Value) -> Map<String, Value> {
@@ -99,6 +99,29 @@ pub async fn messages_join_a_thread_without_a_turn(subject: &dyn Subject) {
     let next = play.say("two").await;
     play.ended(next).await;
     assert_eq!(play.conversation().await.last().map(String::as_str), Some("heard two after 2"));
+}
+
+pub async fn messages_have_a_length_and_windows_a_size(subject: &dyn Subject) {
+    let play = Play::begin(subject, "sizes").await;
+    let long = "x".repeat(MOST_MESSAGE_BYTES);
+    let too_long = play.engine.submit(&play.scope, play.turn(&format!("{long}x"))).await;
+    assert!(matches!(too_long, Err(Error::MessageTooLong(_))), "got {too_long:?}");
+    let run = play.say("hello").await;
+    play.ended(run).await;
+    let message = Message::user(format!("{long}x"));
+    let too_long = play.engine.add_messages(&play.scope, play.thread, vec![message]).await;
+    assert!(matches!(too_long, Err(Error::MessageTooLong(_))), "got {too_long:?}");
+    let messages = vec![Message::user(long); 2 * MOST_WINDOW_BYTES / MOST_MESSAGE_BYTES];
+    play.engine.add_messages(&play.scope, play.thread, messages).await.expect("they may be so long");
+    let window = MessageWindow { before: None, limit: usize::MAX };
+    let found = play.engine.messages(&play.scope, play.thread, window).await.expect("they can be read");
+    let bytes: usize = found.iter().map(|said| said.message.text.len()).sum();
+    assert!(bytes <= MOST_WINDOW_BYTES && bytes > MOST_WINDOW_BYTES / 2, "{bytes}");
+    let last = play.engine.thread(&play.scope, play.thread).await.expect("it is there").messages - 1;
+    assert_eq!(found.last().map(|said| said.position), Some(last), "the newest are read");
+    let older = MessageWindow { before: Some(found[0].position), limit: usize::MAX };
+    let older = play.engine.messages(&play.scope, play.thread, older).await.expect("they can be read");
+    assert_eq!(older.last().map(|said| said.position + 1), Some(found[0].position), "and the others before");
 }
 
 pub async fn a_copy_has_the_conversation_and_goes_its_own_way(subject: &dyn Subject) {

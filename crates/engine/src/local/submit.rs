@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use ibid_core::trace::{self, TraceParent};
-use ibid_core::{RunId, Scope, Tenant, ThreadId};
+use ibid_core::{Message, RunId, Scope, Tenant, ThreadId};
 use rusqlite::Connection;
 
 use super::LocalEngine;
@@ -13,7 +13,7 @@ use super::reading::own_thread;
 use super::work::{Input, Started};
 use crate::error::Error;
 use crate::store::{self, Batch, NewRun, RunLog, RunRow, Stopping, StoreError, encode, encode_all};
-use crate::types::{NewJob, RunStatus, Submitted, Turn, WhenBusy};
+use crate::types::{MOST_MESSAGE_BYTES, NewJob, RunStatus, Submitted, Turn, WhenBusy};
 
 /// What became of a submission.
 enum Submission {
@@ -130,6 +130,7 @@ impl LocalEngine {
         if turn.messages.is_empty() {
             return Err(Error::NoMessage);
         }
+        check_length(&turn.messages)?;
         turn.assistant = self.0.graphs.answering(&turn.assistant, turn.thread);
         self.submit_run(scope, Requested::Turn(turn)).await
     }
@@ -233,6 +234,12 @@ impl LocalEngine {
         self.0.live.add(run, live.clone());
         live
     }
+}
+
+/// Refuses messages that are too long.
+pub(super) fn check_length(messages: &[Message]) -> Result<(), Error> {
+    let longest = messages.iter().map(|message| message.text.len()).max().unwrap_or_default();
+    if longest > MOST_MESSAGE_BYTES { Err(Error::MessageTooLong(longest)) } else { Ok(()) }
 }
 
 fn place(

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::LocalEngine;
 use super::reading::own_thread;
+use super::submit::check_length;
 use crate::error::Error;
 use crate::store::{self, Batch, Stopping, StoreError, ThreadRow, ThreadUse, encode, encode_all};
 use crate::types::{Lifetime, Thread, ThreadUpdate};
@@ -65,6 +66,7 @@ impl LocalEngine {
         messages: &[Message],
     ) -> Result<RunId, Error> {
         let Some(first) = messages.first() else { return Err(Error::NoMessage) };
+        check_length(messages)?;
         let (title, messages, run) = (first.text.clone(), encode_all(messages)?, RunId::new());
         let add = move |connection: &Connection| {
             let row = match own_thread(connection, &scope, thread)? {

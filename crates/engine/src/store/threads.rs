@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use super::error::StoreError;
 use super::rows::{encode, now_ms, object, time};
 use super::visibility::{ThreadUse, visible};
-use crate::types::{MessageWindow, Thread, ThreadMessage, ThreadStatus};
+use crate::types::{MOST_WINDOW_BYTES, MessageWindow, Thread, ThreadMessage, ThreadStatus};
 
 /// How much of the first message becomes the title.
 const TITLE_LETTERS: usize = 80;
@@ -144,7 +144,8 @@ pub(crate) fn read_window(
     window: MessageWindow,
 ) -> Result<Vec<ThreadMessage>, StoreError> {
     let before = window.before.map_or(i64::MAX, u64::cast_signed);
-    let mut found = query_messages(connection, WINDOW_SQL, [thread, before, limit(window.limit)])?;
+    let values = [thread, before, limit(window.limit)];
+    let mut found = query_messages(connection, WINDOW_SQL, values, MOST_WINDOW_BYTES)?;
     found.reverse();
     Ok(found)
 }
@@ -158,7 +159,7 @@ pub(crate) fn read_messages(
 ) -> Result<Vec<Message>, StoreError> {
     let sql = "SELECT position, body, NULL FROM messages
                WHERE thread = ?1 AND position >= ?2 AND position < ?3 ORDER BY position";
-    let found = query_messages(connection, sql, [thread, from, to])?;
+    let found = query_messages(connection, sql, [thread, from, to], usize::MAX)?;
     Ok(found.into_iter().map(|said| said.message).collect())
 }
 
@@ -166,12 +167,17 @@ fn query_messages(
     connection: &Connection,
     sql: &str,
     values: [i64; 3],
+    most_bytes: usize,
 ) -> Result<Vec<ThreadMessage>, StoreError> {
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query(values)?;
-    let mut found = Vec::new();
+    let (mut found, mut bytes) = (Vec::new(), 0);
     while let Some(row) = rows.next()? {
         let body = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
+        bytes += body.len();
+        if bytes > most_bytes && !found.is_empty() {
+            break;
+        }
         let message = serde_json::from_str(body).map_err(StoreError::damaged)?;
         let run: Option<[u8; 16]> = row.get(2)?;
         found.push(ThreadMessage { position: row.get(0)?, run: run.map(RunId::from_bytes), message });

@@ -24,6 +24,9 @@ use rate_limit::RateLimiter;
 /// What keys begin with, so that they are known where they should not be.
 pub const KEY_PREFIX: &str = "ibid_";
 
+/// What proxies add to requests.
+const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+
 /// A key as it is configured: never the key itself.
 #[derive(Debug, Clone)]
 pub struct Key {
@@ -182,6 +185,12 @@ impl Access {
     /// Without keys, other pages in the browser must not ask on a person's behalf: neither under a name that leads here
     /// nor from another origin.
     fn must_be_here(&self, headers: &HeaderMap) -> Result<(), Problem> {
+        // Whoever asks through a proxy seems to be here, too, wherever they are.
+        if let Some(name) = FORWARDED.iter().find(|name| headers.contains_key(**name)) {
+            let detail =
+                format!("`{name}` says that a proxy stands before this server, which then needs keys");
+            return Err(Problem::forbidden(detail));
+        }
         let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
         let host = text(header::HOST).unwrap_or_default();
         if !is_local(&format!("http://{host}/")) {
@@ -246,6 +255,17 @@ mod tests {
         ] {
             let known = access.caller(None, &headers(host, origin)).await;
             assert_eq!(known.is_ok(), allowed, "{host} {origin:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn without_keys_nobody_asks_through_a_proxy() {
+        let access = Access::open(Scope::of(Tenant::local()));
+        for name in FORWARDED {
+            let mut headers = headers("127.0.0.1:8123", None);
+            headers.insert(name, HeaderValue::from_static("203.0.113.7"));
+            let refused = access.caller(None, &headers).await.unwrap_err();
+            assert!(refused.detail().contains("needs keys"), "{refused:?}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! Documents: uploaded, fetched, listed, followed while they are loaded, shown page by page, deleted.
 
+mod incoming;
 mod list;
 mod search;
 mod upload;

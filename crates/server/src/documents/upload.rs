@@ -1,10 +1,11 @@
 //! Documents that come in: as files, streamed to disk, or from addresses that the configuration allows.
 
-use std::time::Duration;
+use std::sync::LazyLock;
 
-use axum::extract::multipart::MultipartError;
+use axum::Extension;
 use axum::extract::{DefaultBodyLimit, Multipart, State};
 use axum::http::StatusCode;
+use axum::middleware::from_fn;
 use axum::routing::{MethodRouter, post};
 use ibid_app::{DocumentFields, IfLoading, LoadContent, StartedLoad};
 use ibid_core::evidence::DocumentId;
@@ -12,8 +13,8 @@ use ibid_core::{Corpus, Label};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt as _;
-use tokio::sync::Semaphore;
 
+use super::incoming::{Incoming, UploadSlots, bounded};
 use crate::http::{Caller, Json, Problem};
 use crate::state::ServerState;
 
@@ -26,14 +27,12 @@ const MOST_FIELDS: usize = 32;
 const LARGEST_FIELD: usize = 4096;
 /// A chunk has so many characters at least and at most.
 const CHUNK: std::ops::RangeInclusive<usize> = 100..=20_000;
-/// So many requests bring files at once; others wait before they send.
-static UPLOAD_SLOTS: Semaphore = Semaphore::const_new(4);
-/// So long the next piece of a file may take to come.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Requests that bring files.
+static UPLOAD_SLOTS: LazyLock<UploadSlots> = LazyLock::new(UploadSlots::new);
 
 /// Takes files. Their size is limited one by one.
 pub(super) fn route() -> MethodRouter<ServerState> {
-    post(upload).layer(DefaultBodyLimit::disable())
+    post(upload).layer(DefaultBodyLimit::disable()).layer(from_fn(bounded))
 }
 
 /// What is said of documents that come in.
@@ -87,7 +86,7 @@ struct TakenOne {
 }
 
 /// A file that came in.
-struct Incoming {
+struct ReceivedFile {
     name: String,
     file: tempfile::NamedTempFile,
 }
@@ -95,12 +94,13 @@ struct Incoming {
 async fn upload(
     State(app): State<ServerState>,
     caller: Caller,
+    Extension(incoming): Extension<Incoming>,
     mut form: Multipart,
 ) -> Result<(StatusCode, axum::Json<Taken>), Problem> {
-    let _slot = UPLOAD_SLOTS.acquire().await.map_err(|error| Problem::internal(&error))?;
+    let _slot = UPLOAD_SLOTS.wait(&caller.name).await?;
     let (mut about, mut files) = (DocumentForm::default(), Vec::new());
     let (mut fields, mut room) = (0, app.documents()?.largest_bytes().max(LARGEST_REQUEST));
-    while let Some(mut field) = in_time(form.next_field()).await? {
+    while let Some(mut field) = incoming.next(form.next_field()).await? {
         let Some(name) = field.file_name().map(plain) else {
             let name = field.name().unwrap_or_default().to_owned();
             fields += 1;
@@ -108,7 +108,7 @@ async fn upload(
                 return Err(Problem::too_large(format!("there are more than {MOST_FIELDS} fields")));
             }
             let mut text = Vec::new();
-            while let Some(bytes) = in_time(field.chunk()).await? {
+            while let Some(bytes) = incoming.next(field.chunk()).await? {
                 text.extend_from_slice(&bytes);
                 if text.len() > LARGEST_FIELD {
                     return Err(Problem::too_large(format!("the field `{name}` is too long")));
@@ -127,7 +127,7 @@ async fn upload(
         let mut out =
             tokio::fs::File::create(file.path()).await.map_err(|error| Problem::internal(&error))?;
         let (mut length, largest) = (0, app.documents()?.largest_bytes());
-        while let Some(bytes) = in_time(field.chunk()).await? {
+        while let Some(bytes) = incoming.next(field.chunk()).await? {
             length += bytes.len() as u64;
             room = room.checked_sub(bytes.len() as u64).ok_or_else(|| {
                 Problem::too_large("these files are too much for one request; send some later")
@@ -141,7 +141,7 @@ async fn upload(
             out.write_all(&bytes).await.map_err(|error| Problem::internal(&error))?;
         }
         out.flush().await.map_err(|error| Problem::internal(&error))?;
-        files.push(Incoming { name, file });
+        files.push(ReceivedFile { name, file });
     }
     if files.is_empty() {
         return Err(Problem::invalid("send at least one file, as multipart/form-data"));
@@ -153,7 +153,7 @@ async fn upload(
     }
     let taken = to_the_end(async move {
         let mut taken = Vec::new();
-        for Incoming { name, file } in files {
+        for ReceivedFile { name, file } in files {
             let source = about.source.clone().unwrap_or(name);
             taken.push(load(&app, &caller, &about, source, LoadContent::File(file.path())).await?);
         }
@@ -167,13 +167,6 @@ async fn to_the_end<T: Send + 'static>(
     loading: impl Future<Output = Result<T, Problem>> + Send + 'static,
 ) -> Result<T, Problem> {
     tokio::spawn(loading).await.map_err(|error| Problem::internal(&error))?
-}
-
-/// The next piece of a form, if it comes in time.
-async fn in_time<T>(piece: impl Future<Output = Result<T, MultipartError>>) -> Result<T, Problem> {
-    let late = || Problem::unreadable(format!("nothing more came for {} s", PATIENCE.as_secs()));
-    let piece = tokio::time::timeout(PATIENCE, piece).await.map_err(|_| late())?;
-    piece.map_err(|error| Problem::unreadable(error.to_string()))
 }
 
 pub(super) async fn fetch(

@@ -12,12 +12,10 @@ use ibid_core::metric;
 use ibid_core::trace::{self, TraceParent};
 use tracing::Instrument as _;
 
+use super::body::SMALL;
 use super::{Problem, read_whole};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-
-/// A body of so many bytes is small.
-const SMALL: usize = 64 << 10;
 
 /// What every answer carries.
 const CAREFUL: [(HeaderName, &str); 4] = [

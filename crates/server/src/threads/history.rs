@@ -6,15 +6,17 @@ use ibid_engine::{Error, Run, RunStatus, ThreadMessage};
 use ibid_graph::{Record, TopologyNodeKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::{CheckpointRef, CheckpointStep, Select, interrupts, stamp};
+use super::{CheckpointRef, CheckpointStep, Select, interrupts, messages_view, raw, stamp};
 use crate::api::{Api, operation};
 use crate::http::{Caller, Json, Problem, Query, thread_id};
 use crate::state::ServerState;
 
-/// So many points are told at once at most.
+/// So many points are told at once at most, and so many bytes of them unless one alone has more.
 const MOST_POINTS: usize = 100;
+const MOST_BYTES: usize = 8 << 20;
 
 /// The routes.
 pub(super) fn routes(api: Api) -> Api {
@@ -58,6 +60,7 @@ async fn now(
     Path(thread): Path<String>,
     query: Query,
 ) -> Result<axum::Json<Value>, Problem> {
+    let _turn = app.large_answer().await;
     let past = ThreadHistory::of(&app, &caller, thread_id(&thread)?).await?;
     let select = Select::of(&query.list("select"));
     Ok(axum::Json(select.keep(past.now().await?)))
@@ -69,6 +72,7 @@ async fn at(
     Path((thread, checkpoint)): Path<(String, String)>,
     query: Query,
 ) -> Result<axum::Json<Value>, Problem> {
+    let _turn = app.large_answer().await;
     let past = ThreadHistory::of(&app, &caller, thread_id(&thread)?).await?;
     let select = Select::of(&query.list("select"));
     Ok(axum::Json(select.keep(past.at(checkpoint.parse()?).await?)))
@@ -88,6 +92,7 @@ async fn at_checkpoint(
     Path(thread): Path<String>,
     Json(asked): Json<At>,
 ) -> Result<axum::Json<Value>, Problem> {
+    let _turn = app.large_answer().await;
     let past = ThreadHistory::of(&app, &caller, thread_id(&thread)?).await?;
     let state = match CheckpointRef::read(&asked.checkpoint)? {
         Some(checkpoint) => past.at(checkpoint).await?,
@@ -157,15 +162,15 @@ async fn history(
     caller: Caller,
     Path(thread): Path<String>,
     Json(asked): Json<History>,
-) -> Result<axum::Json<Vec<Value>>, Problem> {
+) -> Result<axum::Json<Vec<Box<RawValue>>>, Problem> {
+    let _turn = app.large_answer().await;
     let past = ThreadHistory::of(&app, &caller, thread_id(&thread)?).await?;
     let limit = asked.limit.unwrap_or(1).clamp(1, MOST_POINTS);
     let select = Select::of(&asked.select);
     let wanted = asked.metadata.unwrap_or_default();
     let (before, from) = (CheckpointRef::read(&asked.before)?, CheckpointRef::read(&asked.checkpoint)?);
     let fits = |state: &Value| wanted.iter().all(|(name, value)| state["metadata"][name] == *value);
-    let states = past.before(before, from, limit, fits).await?;
-    Ok(axum::Json(states.into_iter().map(|state| select.keep(state)).collect()))
+    Ok(axum::Json(past.before(before, from, limit, fits, &select).await?))
 }
 
 async fn history_by_query(
@@ -173,7 +178,7 @@ async fn history_by_query(
     caller: Caller,
     thread: Path<String>,
     query: Query,
-) -> Result<axum::Json<Vec<Value>>, Problem> {
+) -> Result<axum::Json<Vec<Box<RawValue>>>, Problem> {
     let limit = query.number("limit")?;
     let before = query.one("before").map(Value::from).unwrap_or_default();
     let asked =
@@ -283,15 +288,16 @@ impl<'a> ThreadHistory<'a> {
         self.state(place, &records, checkpoint.point).await
     }
 
-    /// The newest states before a point, or from one on.
+    /// The newest states before a point, or from one on, as they are sent.
     async fn before(
         &self,
         before: Option<CheckpointRef>,
         from: Option<CheckpointRef>,
         limit: usize,
         fits: impl Fn(&Value) -> bool,
-    ) -> Result<Vec<Value>, Problem> {
-        let mut states = Vec::new();
+        select: &Select,
+    ) -> Result<Vec<Box<RawValue>>, Problem> {
+        let (mut states, mut bytes) = (Vec::new(), 0);
         // Until the point is met nothing is told.
         let mut met = before.is_none() && from.is_none();
         for (place, run) in self.runs.iter().enumerate().rev() {
@@ -306,6 +312,11 @@ impl<'a> ThreadHistory<'a> {
                 if met {
                     let state = self.state(place, &records, point).await?;
                     if fits(&state) {
+                        let state = raw(select.keep(state)).await?;
+                        bytes += state.get().len();
+                        if bytes > MOST_BYTES && !states.is_empty() {
+                            return Ok(states);
+                        }
                         states.push(state);
                     }
                 }
@@ -328,13 +339,12 @@ impl<'a> ThreadHistory<'a> {
     async fn state(&self, place: usize, records: &[Record], point: CheckpointStep) -> Result<Value, Problem> {
         let run = &self.runs[place];
         let end = self.end(place, point);
-        let said = self.messages.iter().filter(|said| said.position < end).map(crate::messages::to_wire);
-        let messages = said.collect();
+        let said = self.messages.iter().filter(|said| said.position < end).cloned().collect();
+        let messages = messages_view(said).await?;
         let turn = match point {
             CheckpointStep::Step(step) => self.turn(run, step).await?,
             CheckpointStep::End => None,
         };
-        let values = Values { messages, turn };
         let waits = run.status == RunStatus::Waiting && point == CheckpointStep::Step(count(records));
         let next = match point {
             CheckpointStep::Step(step) if !waits => {
@@ -355,7 +365,7 @@ impl<'a> ThreadHistory<'a> {
         let created =
             if point == CheckpointStep::End { run.ended.unwrap_or(run.created) } else { run.created };
         let view = ThreadStateView {
-            values,
+            values: Values { messages: Vec::new(), turn },
             next: next.iter().cloned().collect(),
             tasks: next.iter().map(task).collect(),
             checkpoint: here.to_wire(self.thread),
@@ -366,7 +376,10 @@ impl<'a> ThreadHistory<'a> {
             checkpoint_id: here.to_string(),
             parent_checkpoint_id: parent.map(|parent| parent.to_string()),
         };
-        Ok(json!(view))
+        let mut view = json!(view);
+        // Put in as they are, where they would be copied with the rest.
+        view["values"]["messages"] = messages;
+        Ok(view)
     }
 
     /// The node of an assistant that asks.

@@ -10,10 +10,12 @@ use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use axum::response::IntoResponse as _;
 use ibid_core::{AccessRole, ThreadId};
 use ibid_engine::{
-    Lifetime, RunStatus, Thread, ThreadFilter, ThreadOrder, ThreadPage, ThreadStatus, ThreadUpdate,
+    Lifetime, RunStatus, Thread, ThreadFilter, ThreadMessage, ThreadOrder, ThreadPage, ThreadStatus,
+    ThreadUpdate,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 pub(crate) use checkpoint::{CheckpointRef, CheckpointStep};
@@ -25,8 +27,9 @@ use crate::http::{Caller, Json, Problem, Query, thread_id};
 use crate::state::ServerState;
 use wire::{order_of, status_of};
 
-/// So many threads are listed at most.
+/// So many threads are listed at most, and so many bytes of them unless one alone has more.
 const MOST_THREADS: usize = 1000;
+const MOST_BYTES: usize = 8 << 20;
 
 /// The routes.
 pub(crate) fn routes(api: Api) -> Api {
@@ -102,6 +105,7 @@ async fn one(
     Path(thread): Path<String>,
 ) -> Result<axum::Json<Value>, Problem> {
     let thread = app.engine().thread(&caller.scope, thread_id(&thread)?).await?;
+    let _turn = app.large_answer().await;
     Ok(axum::Json(view(&app, &caller, &thread, &Select::default()).await?))
 }
 
@@ -114,6 +118,7 @@ async fn messages(
 ) -> Result<axum::Json<Vec<crate::messages::MessageView>>, Problem> {
     let (engine, scope) = (app.engine(), &caller.scope);
     let thread = engine.thread(scope, thread_id(&thread)?).await?.id;
+    let _turn = app.large_answer().await;
     let said = match query.number("before")? {
         Some(position) => crate::messages::before(engine, scope, thread, position as u64).await?,
         None => crate::messages::of_thread(engine, scope, thread).await?,
@@ -230,6 +235,7 @@ async fn search(
     caller: Caller,
     Json(asked): Json<Search>,
 ) -> Result<Response<Body>, Problem> {
+    let _turn = app.large_answer().await;
     let (skip, limit) = (asked.offset.unwrap_or(0), asked.limit.unwrap_or(10).clamp(1, MOST_THREADS));
     let select = Select::of(asked.select.as_deref().unwrap_or_default());
     let page = ThreadPage {
@@ -240,11 +246,17 @@ async fn search(
         ..ThreadPage::first(limit + 1)
     };
     let mut threads = app.engine().threads(&caller.scope, page).await?;
-    let more = threads.len() > limit;
+    let mut more = threads.len() > limit;
     threads.truncate(limit);
-    let mut list = Vec::with_capacity(threads.len());
+    let (mut list, mut bytes) = (Vec::with_capacity(threads.len()), 0);
     for thread in &threads {
-        list.push(view(&app, &caller, thread, &select).await?);
+        let listed = raw(view(&app, &caller, thread, &select).await?).await?;
+        bytes += listed.get().len();
+        if bytes > MOST_BYTES && !list.is_empty() {
+            more = true;
+            break;
+        }
+        list.push(listed);
     }
     let next = skip + list.len();
     let mut response = axum::Json(list).into_response();
@@ -300,6 +312,22 @@ async fn prune(
     Ok(axum::Json(json!({ "pruned_count": pruned })))
 }
 
+/// As it is sent, written out, which takes less room than its parts.
+pub(crate) async fn raw(value: Value) -> Result<Box<RawValue>, Problem> {
+    let raw = apart(move || serde_json::value::to_raw_value(&value)).await?;
+    raw.map_err(|error| Problem::internal(&error))
+}
+
+/// Messages as they are sent. There may be megabytes of them.
+pub(crate) async fn messages_view(said: Vec<ThreadMessage>) -> Result<Value, Problem> {
+    apart(move || json!(said.iter().map(crate::messages::to_wire).collect::<Vec<_>>())).await
+}
+
+/// Does what takes long beside those who wait for little.
+async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| Problem::internal(&error))
+}
+
 /// A thread as it is sent.
 async fn view(
     app: &ServerState,
@@ -309,9 +337,9 @@ async fn view(
 ) -> Result<Value, Problem> {
     let values = if select.wants("values") && thread.messages > 0 {
         let said = crate::messages::of_thread(app.engine(), &caller.scope, thread.id).await?;
-        Some(Values { messages: said.iter().map(crate::messages::to_wire).collect() })
+        json!({ "messages": messages_view(said).await? })
     } else {
-        None
+        Value::Null
     };
     let (mut asked, mut error) = (json!({}), Value::Null);
     if matches!(thread.status, ThreadStatus::Waiting | ThreadStatus::Failed) {
@@ -334,11 +362,14 @@ async fn view(
         owner: thread.owner.as_deref(),
         shared: thread.shared,
         message_count: thread.messages,
-        values,
+        values: None,
         interrupts: asked,
         error,
     };
-    Ok(select.keep(json!(view)))
+    let mut view = json!(view);
+    // Put in as it is, where it would be copied with the rest.
+    view["values"] = values;
+    Ok(select.keep(view))
 }
 
 /// A thread as LangGraph's clients know it.
