@@ -13,7 +13,8 @@ pub struct InvalidName {
 /// Whether a text can be a name; `noun` says of what.
 pub(crate) fn checked(noun: &'static str, text: &str) -> Result<String, InvalidName> {
     let allowed = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
-    if (1..=64).contains(&text.len()) && text.chars().all(allowed) {
+    // In an address, a dot or two lead elsewhere.
+    if (1..=64).contains(&text.len()) && text.chars().all(allowed) && ![".", ".."].contains(&text) {
         Ok(text.to_owned())
     } else {
         Err(InvalidName { noun, text: text.to_owned() })

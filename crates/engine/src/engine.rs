@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use ibid_core::model::Spending;
-use ibid_core::{Message, QueueId, RunId, Scope, ThreadId};
+use ibid_core::{Message, QueueId, RunId, Scope, Tenant, ThreadId};
 use ibid_graph::Record;
 use serde_json::{Map, Value};
 
@@ -199,11 +199,11 @@ pub trait Engine: Spending {
     /// Fails if the backend does.
     async fn api_keys(&self, scope: &Scope) -> Result<Vec<ApiKey>, Error>;
 
-    /// How many keys there are, of all tenants.
+    /// The tenants that a key was ever made for, also if it was deleted since.
     ///
     /// # Errors
     /// Fails if the backend does.
-    async fn count_api_keys(&self) -> Result<u64, Error>;
+    async fn api_key_tenants(&self) -> Result<Vec<Tenant>, Error>;
 
     /// Deletes a key of the scope's tenant. Nobody gets in with it any more.
     ///

@@ -57,6 +57,9 @@ pub enum Error {
         most = crate::types::MOST_MESSAGE_BYTES
     )]
     MessageTooLong(usize),
+    /// More is to be kept with a thread or turn than may be.
+    #[error("metadata and options have {0} bytes, and may have {most}", most = crate::types::MOST_METADATA_BYTES)]
+    MetadataTooLarge(usize),
     /// A turn without a message.
     #[error("a turn needs at least one message")]
     NoMessage,

@@ -24,7 +24,8 @@ pub use local::{
 };
 pub use stream::{LoadEvents, TurnEvents, load_events, output_of, turn_events};
 pub use types::{
-    ApiKey, Event, Feedback, Job, Lifetime, MOST_MESSAGE_BYTES, MOST_WINDOW_BYTES, MessageWindow, NewJob,
-    Run, RunStatus, Stop, Submitted, Thread, ThreadCursor, ThreadField, ThreadFilter, ThreadMessage,
-    ThreadOrder, ThreadPage, ThreadStatus, ThreadUpdate, Turn, UnfinishedJob, WhenBusy,
+    ApiKey, Event, Feedback, Job, Lifetime, MOST_ID_BYTES, MOST_MESSAGE_BYTES, MOST_METADATA_BYTES,
+    MOST_WINDOW_BYTES, MessageWindow, NewJob, Run, RunStatus, Stop, Submitted, Thread, ThreadCursor,
+    ThreadField, ThreadFilter, ThreadMessage, ThreadOrder, ThreadPage, ThreadStatus, ThreadUpdate, Turn,
+    UnfinishedJob, WhenBusy,
 };

@@ -14,6 +14,12 @@ use serde_json::{Map, Value};
 /// The most bytes of the text of a message that somebody sends. More belongs into a document.
 pub const MOST_MESSAGE_BYTES: usize = 256 << 10;
 
+/// The most bytes of what a caller keeps with a thread, and with a turn together with how it is to answer.
+pub const MOST_METADATA_BYTES: usize = 64 << 10;
+
+/// The most bytes of a name that a client gives a message.
+pub const MOST_ID_BYTES: usize = 256;
+
 /// The most bytes of messages that are read at once.
 pub const MOST_WINDOW_BYTES: usize = 8 << 20;
 

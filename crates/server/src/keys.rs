@@ -18,6 +18,8 @@ use crate::state::ServerState;
 use crate::threads::stamp;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
+/// A hundred years: more days are never.
+const MOST_DAYS: u32 = 36_525;
 
 /// The routes.
 pub(crate) fn routes(api: Api) -> Api {
@@ -74,7 +76,7 @@ struct NewKey {
     /// How many requests it may make in a minute.
     #[serde(default)]
     per_minute: Option<NonZeroU32>,
-    /// In how many days it ends; never unless said otherwise.
+    /// In how many days it ends; never unless said otherwise, and with the key that made it at the latest.
     #[serde(default)]
     expires_days: Option<NonZeroU32>,
 }
@@ -123,15 +125,23 @@ async fn create(
     caller: Caller,
     Json(asked): Json<NewKey>,
 ) -> Result<axum::Json<CreatedKey>, Problem> {
+    let name = asked.name.as_str();
+    if app.app().settings().serve.keys.contains_key(name) {
+        return Err(Problem::conflict(format!("the configuration has a key `{name}`; choose another name")));
+    }
     let (key, created) = (Secret::random(KEY_PREFIX), SystemTime::now());
+    // A key ends with the one that made it, and is no faster.
+    let days = asked.expires_days.map(|days| created + DAY * days.get().min(MOST_DAYS));
+    let expires = days.into_iter().chain(caller.expires).min();
+    let per_minute = asked.per_minute.into_iter().chain(caller.per_minute).min();
     let about = ApiKey {
         scope: asked.scope(&caller)?,
         name: asked.name.to_string(),
         role: asked.role,
-        per_minute: asked.per_minute,
+        per_minute,
         created_by: caller.name.to_string(),
         created,
-        expires: asked.expires_days.and_then(|days| created.checked_add(DAY * days.get())),
+        expires,
     };
     app.engine().add_api_key(hash(key.reveal()), about.clone()).await?;
     Ok(axum::Json(CreatedKey { key: key.reveal().to_owned(), about: view(about) }))

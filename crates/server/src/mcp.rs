@@ -26,7 +26,7 @@ use rmcp::{RoleServer, ServerHandler};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::http::{Caller, Problem, read_whole};
+use crate::http::{Caller, Problem, read_whole, room};
 use crate::state::ServerState;
 
 /// The tool that asks an assistant.
@@ -53,7 +53,11 @@ pub(crate) fn routes(app: &ServerState) -> Router<ServerState> {
 
 /// Hands a request on when all of it is there, so that one that breaks off is the client's failure and not ours.
 async fn whole(request: Request, next: Next) -> Response<Body> {
-    match read_whole(request, LARGEST).await {
+    let read = async {
+        let _room = room(request.headers()).await?;
+        read_whole(request, LARGEST).await
+    };
+    match read.await {
         Ok(request) => next.run(request).await,
         Err(problem) => problem.into_response(),
     }

@@ -127,9 +127,9 @@ export function useFamily(family: string | undefined) {
     queryKey: names.family(family ?? ""),
     queryFn: async () => {
       const [own, forks] = await Promise.all([
-        api.POST("/threads/search", { body: { ids: [family ?? ""], select: LISTED_FIELDS } }),
+        api.POST("/threads/search", { body: { own: true, ids: [family ?? ""], select: LISTED_FIELDS } }),
         api.POST("/threads/search", {
-          body: { metadata: { family }, limit: 200, sort_by: "created_at", sort_order: "asc", select: LISTED_FIELDS },
+          body: { own: true, metadata: { family }, limit: 200, sort_by: "created_at", sort_order: "asc", select: LISTED_FIELDS },
         }),
       ]);
       return [...body(own), ...body(forks)];

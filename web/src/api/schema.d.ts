@@ -4547,7 +4547,7 @@ export interface components {
             per_minute?: number | null;
             /**
              * Format: uint32
-             * @description In how many days it ends; never unless said otherwise.
+             * @description In how many days it ends; never unless said otherwise, and with the key that made it at the latest.
              * @default null
              */
             expires_days?: number | null;

@@ -28,8 +28,10 @@ export function Threads({ current }: { current?: string }) {
   /** Deletes a conversation with all its versions. */
   const remove = async (thread: Thread) => {
     const family = familyOf(thread);
-    const versions = body(await api.POST("/threads/search", { body: { metadata: { family }, limit: 1000 } }));
-    const thread_ids = [family, ...versions.map(({ thread_id }) => thread_id)];
+    // Only one's own: a copy of somebody else's conversation has their family.
+    const search = (filter: object) => api.POST("/threads/search", { body: { own: true, limit: 1000, ...filter } });
+    const found = await Promise.all([search({ ids: [family] }), search({ metadata: { family } })]);
+    const thread_ids = [thread, ...found.flatMap(body)].map(({ thread_id }) => thread_id);
     await api.POST("/threads/prune", { body: { thread_ids } });
     await queries.invalidateQueries({ queryKey: names.threads });
     if (family === here) go(address(["chat"]));

@@ -20,6 +20,8 @@ use crate::client::Client;
 use crate::place::Place;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
+/// A hundred years: more days are never.
+const MOST_DAYS: u32 = 36_525;
 
 /// Makes, lists or deletes keys.
 pub(super) fn run(config: &Settings, keys: &Keys) -> anyhow::Result<ExitCode> {
@@ -91,7 +93,7 @@ impl KeySource {
                     per_minute: None,
                     created_by: "terminal".to_owned(),
                     created,
-                    expires: new.days.and_then(|days| created.checked_add(DAY * days.get())),
+                    expires: new.days.and_then(|days| created.checked_add(DAY * days.get().min(MOST_DAYS))),
                 };
                 keys.add(Sha256::digest(key.reveal().as_bytes()).into(), &about)?;
                 Ok(key.reveal().to_owned())

@@ -41,7 +41,8 @@ pub(super) fn run(
     let metrics = config.metrics.enabled.then(MetricsRegistry::install).transpose()?;
     runtime()?.block_on(async {
         let app = App::builder(config.clone()).open().await?;
-        let is_open = is_open(config) && app.engine()?.count_api_keys().await? == 0;
+        let tenants = app.engine()?.api_key_tenants().await?;
+        let is_open = is_open(config) && tenants.is_empty();
         let access = access(config, is_open)?;
         if is_open && !address.ip().is_loopback() {
             app.close().await;
@@ -61,7 +62,7 @@ pub(super) fn run(
         // From here on, commands beside it come to it.
         let written = running.write(&config.data).context("the data folder cannot be written to")?;
         say(&app.assistants(), &format!("http://{address}"));
-        let named = tokio::spawn(load_named(app.clone(), scopes(config)));
+        let named = tokio::spawn(load_named(app.clone(), scopes(config, tenants)));
         let stop = CancellationToken::new();
         let serving = tokio::spawn(ibid_server::serve(listener, router, stop.clone().cancelled_owned()));
         let counting = metrics.map(|_| tokio::spawn(count_store(app.clone())));
@@ -80,8 +81,8 @@ pub(super) fn run(
 }
 
 /// For whom documents are loaded that assistants name: each tenant that has a key, or the one that is here.
-fn scopes(config: &Settings) -> Vec<Scope> {
-    let mut tenants: Vec<Tenant> = config.serve.keys.values().map(|key| key.tenant.clone()).collect();
+fn scopes(config: &Settings, mut tenants: Vec<Tenant>) -> Vec<Scope> {
+    tenants.extend(config.serve.keys.values().map(|key| key.tenant.clone()));
     tenants.sort();
     tenants.dedup();
     if tenants.is_empty() {

@@ -27,9 +27,9 @@ def key(name, **about):
     return client(made.json()["key"])
 
 
-# What a route needs: a role, what it names (a thread with all in it, a document, or nothing), and its body. Whatever changes
+# What a route needs: a role, what it names (a thread with all in it, a document, a dataset, or nothing), and its body. Whatever changes
 # something is tried on a thread or document of its own.
-THREAD, DOCUMENT = "thread", "document"
+THREAD, DOCUMENT, DATASET = "thread", "document", "dataset"
 ROUTES = {
     "POST /assistants/search": (READER, None, {}),
     "POST /assistants/count": (READER, None, {}),
@@ -96,12 +96,12 @@ ROUTES = {
     "GET /insights/comparison?assistant=rehearsal&with=default": (ADMIN, None, None),
     "GET /insights/passages": (ADMIN, None, None),
     "GET /datasets": (ADMIN, None, None),
-    "GET /datasets/{dataset}": (ADMIN, None, None),
-    "GET /datasets/{dataset}/export": (ADMIN, None, None),
+    "GET /datasets/{dataset}": (ADMIN, DATASET, None),
+    "GET /datasets/{dataset}/export": (ADMIN, DATASET, None),
     "POST /datasets/{dataset}/items": (EDITOR, THREAD, lambda it: {"run_id": it["run"]}),
-    "DELETE /datasets/{dataset}/items/{item}": (ADMIN, None, None),
+    "DELETE /datasets/{dataset}/items/{item}": (ADMIN, DATASET, None),
     "POST /datasets/{dataset}/turns": (ADMIN, None, None),
-    "DELETE /datasets/{dataset}": (ADMIN, None, None),
+    "DELETE /datasets/{dataset}": (ADMIN, DATASET, None),
     "GET /keys": (ADMIN, None, None),
     "POST /keys": (ADMIN, None, lambda it: {"name": it["name"]}),
     "DELETE /keys/{key}": (ADMIN, None, None),
@@ -221,7 +221,7 @@ assert admin.post("/keys", json={"name": "wide", **LABEL}).status_code == 403
 assert admin.post("/keys", json={"name": "wide", "corpora": ["elsewhere", "documents"]}).status_code == 403
 assert admin.post("/keys", json={"name": "narrow"}).json()["corpora"] == ["elsewhere"]
 me = key("short", expires_days=1).get("/me").json()
-assert me == {"name": "local/short", "role": "reader", "owner": "key:short", "tenant": "local", "corpora": None, "labels": []}, me
+assert me == {"name": "local/key:short", "role": "reader", "owner": "key:short", "tenant": "local", "corpora": None, "labels": []}, me
 assert root.post("/keys", json={"name": "short"}).status_code == 409
 assert root.post("/keys", json={"name": "no/name"}).status_code == 422
 listed = {made["name"]: made for made in root.get("/keys").json()}

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
@@ -26,6 +27,7 @@ def number(value):
 
 
 asked = []
+slow = threading.Event()
 
 
 class Issuer(BaseHTTPRequestHandler):
@@ -34,6 +36,8 @@ class Issuer(BaseHTTPRequestHandler):
 
     def do_GET(self):
         asked.append(self.path)
+        if slow.is_set():
+            time.sleep(0.5)
         public = key.public_key().public_numbers()
         jwk = {"kty": "RSA", "kid": "one", "alg": "RS256", "use": "sig", "n": number(public.n), "e": number(public.e)}
         told = {
@@ -64,6 +68,13 @@ try:
     def ask(claims, signer=key, kid="one", algorithm="RS256"):
         token = jwt.encode(claims, signer, algorithm=algorithm, headers={"kid": kid})
         return client.post("/threads", json={}, headers={"authorization": f"Bearer {token}"})
+
+    # Those who come first all wait for one answer of the issuer, and none for each other.
+    slow.set()
+    with ThreadPoolExecutor(20) as many:
+        first = list(many.map(lambda number: ask(good, kid=f"unknown-{number}" if number % 4 == 3 else "one"), range(20)))
+    assert [answer.status_code for answer in first] == [200, 200, 200, 401] * 5, first
+    slow.clear()
 
     made = ask(good)
     assert made.status_code == 200, made.text

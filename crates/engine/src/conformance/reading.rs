@@ -129,6 +129,13 @@ pub async fn questions_are_picked_for_datasets(subject: &dyn Subject) {
     assert_eq!(kept, [json!({ "question": "first, put better?" }), json!({ "question": "second?" })]);
     assert_eq!(engine.datasets(scope).await.expect("they can be listed"), [("rates".to_owned(), 2)]);
     assert_eq!(engine.datasets(&other).await.expect("they can be listed"), []);
+    let labelled = scope.clone().for_caller("key:ana").holding(["legal".parse().expect("a label")]);
+    engine.put_dataset_item(&labelled, "legal", "c", json!({ "id": "c" })).await.expect("it can be kept");
+    let without = scope.clone().for_caller("key:eva").with_all_threads();
+    assert!(engine.dataset_items(&without, "legal").await.expect("they can be read").is_empty());
+    assert_eq!(engine.delete_dataset_items(&without, "legal", None).await.expect("it can be tried"), 0);
+    assert_eq!(engine.datasets(&without).await.expect("they can be listed").len(), 1);
+    assert_eq!(engine.delete_dataset_items(&labelled, "legal", None).await.expect("it can be deleted"), 1);
     assert_eq!(engine.delete_dataset_items(&other, "rates", None).await.expect("it can be tried"), 0);
     assert_eq!(engine.delete_dataset_items(scope, "rates", Some("b")).await.expect("it can be deleted"), 1);
     assert_eq!(engine.delete_dataset_items(scope, "rates", None).await.expect("it can be deleted"), 1);

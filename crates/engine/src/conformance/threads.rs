@@ -5,8 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::{Play, Subject};
 use crate::{
-    Error, Feedback, Lifetime, MOST_MESSAGE_BYTES, MOST_WINDOW_BYTES, MessageWindow, RunStatus, Stop,
-    ThreadField, ThreadFilter, ThreadOrder, ThreadPage, ThreadStatus, ThreadUpdate,
+    Error, Feedback, Lifetime, MOST_ID_BYTES, MOST_MESSAGE_BYTES, MOST_METADATA_BYTES, MOST_WINDOW_BYTES,
+    MessageWindow, RunStatus, Stop, ThreadField, ThreadFilter, ThreadOrder, ThreadPage, ThreadStatus,
+    ThreadUpdate, Turn,
 };
 
 fn noted(value: Value) -> Map<String, Value> {
@@ -106,8 +107,22 @@ pub async fn messages_have_a_length_and_windows_a_size(subject: &dyn Subject) {
     let long = "x".repeat(MOST_MESSAGE_BYTES);
     let too_long = play.engine.submit(&play.scope, play.turn(&format!("{long}x"))).await;
     assert!(matches!(too_long, Err(Error::MessageTooLong(_))), "got {too_long:?}");
+    let mut named = Message::user("hello");
+    named.id = Some("x".repeat(MOST_ID_BYTES + 1));
+    let too_long = play.engine.submit(&play.scope, Turn::new(play.thread, "echo", named)).await;
+    assert!(matches!(too_long, Err(Error::MessageTooLong(_))), "got {too_long:?}");
     let run = play.say("hello").await;
     play.ended(run).await;
+    let half = |name: &str| ThreadUpdate {
+        metadata: noted(json!({ (name): "x".repeat(MOST_METADATA_BYTES / 2) })),
+        shared: None,
+    };
+    play.engine.update_thread(&play.scope, play.thread, half("a")).await.expect("half may be kept");
+    let too_large = play.engine.update_thread(&play.scope, play.thread, half("b")).await;
+    assert!(matches!(too_large, Err(Error::MetadataTooLarge(_))), "got {too_large:?}");
+    let too_large = Turn { metadata: noted(json!({ "a": long })), ..play.turn("hello") };
+    let too_large = play.engine.submit(&play.scope, too_large).await;
+    assert!(matches!(too_large, Err(Error::MetadataTooLarge(_))), "got {too_large:?}");
     let message = Message::user(format!("{long}x"));
     let too_long = play.engine.add_messages(&play.scope, play.thread, vec![message]).await;
     assert!(matches!(too_long, Err(Error::MessageTooLong(_))), "got {too_long:?}");

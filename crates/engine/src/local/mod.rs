@@ -24,7 +24,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ibid_core::{Message, QueueId, RunId, Scope, ThreadId};
+use ibid_core::{Message, QueueId, RunId, Scope, Tenant, ThreadId};
 use ibid_graph::{Record, RunHost};
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
@@ -387,8 +387,8 @@ impl Engine for LocalEngine {
         Ok(self.0.readers.read(move |connection| store::list_api_keys(connection, &scope)).await?)
     }
 
-    async fn count_api_keys(&self) -> Result<u64, Error> {
-        Ok(self.0.readers.read(store::count_api_keys).await?)
+    async fn api_key_tenants(&self) -> Result<Vec<Tenant>, Error> {
+        Ok(self.0.readers.read(store::api_key_tenants).await?)
     }
 
     async fn delete_api_key(&self, scope: &Scope, name: &str) -> Result<(), Error> {

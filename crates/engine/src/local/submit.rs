@@ -13,7 +13,9 @@ use super::reading::own_thread;
 use super::work::{Input, Started};
 use crate::error::Error;
 use crate::store::{self, Batch, NewRun, RunLog, RunRow, Stopping, StoreError, encode, encode_all};
-use crate::types::{MOST_MESSAGE_BYTES, NewJob, RunStatus, Submitted, Turn, WhenBusy};
+use crate::types::{
+    MOST_ID_BYTES, MOST_MESSAGE_BYTES, MOST_METADATA_BYTES, NewJob, RunStatus, Submitted, Turn, WhenBusy,
+};
 
 /// What became of a submission.
 enum Submission {
@@ -147,6 +149,7 @@ impl LocalEngine {
         let version = version.map(|version| version.to_string()).unwrap_or_default();
         let window = self.0.graphs.history(requested.graph());
         let encoded = Encoded::of(&requested, &scope, version)?;
+        check_metadata(encoded.options.len() + encoded.metadata.len() + encoded.stream_modes.len())?;
         let requested = Arc::new(requested);
         let (asked, whose) = (requested.clone(), scope.clone());
         let place = move |connection: &Connection| {
@@ -238,8 +241,17 @@ impl LocalEngine {
 
 /// Refuses messages that are too long.
 pub(super) fn check_length(messages: &[Message]) -> Result<(), Error> {
-    let longest = messages.iter().map(|message| message.text.len()).max().unwrap_or_default();
+    let length = |message: &Message| match message.id.as_ref().map_or(0, String::len) {
+        name if name > MOST_ID_BYTES => MOST_MESSAGE_BYTES + name,
+        _ => message.text.len(),
+    };
+    let longest = messages.iter().map(length).max().unwrap_or_default();
     if longest > MOST_MESSAGE_BYTES { Err(Error::MessageTooLong(longest)) } else { Ok(()) }
+}
+
+/// Refuses to keep more with a thread or turn than may be.
+pub(super) fn check_metadata(bytes: usize) -> Result<(), Error> {
+    if bytes > MOST_METADATA_BYTES { Err(Error::MetadataTooLarge(bytes)) } else { Ok(()) }
 }
 
 fn place(

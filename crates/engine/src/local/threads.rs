@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::LocalEngine;
 use super::reading::own_thread;
-use super::submit::check_length;
+use super::submit::{check_length, check_metadata};
 use crate::error::Error;
 use crate::store::{self, Batch, Stopping, StoreError, ThreadRow, ThreadUse, encode, encode_all};
 use crate::types::{Lifetime, Thread, ThreadUpdate};
@@ -21,6 +21,7 @@ impl LocalEngine {
         lifetime: Lifetime,
     ) -> Result<(Thread, bool), Error> {
         let metadata = encode(metadata)?;
+        check_metadata(metadata.len())?;
         let begin = move |connection: &Connection| {
             if let Some(row) = store::find_thread(connection, &scope, ThreadUse::Read, thread)? {
                 return Ok(Some((row.thread, false)));
@@ -49,10 +50,13 @@ impl LocalEngine {
                 Ok(row) => row,
                 Err(error) => return Ok(Err(error)),
             };
+            row.thread.metadata.extend(update.metadata.clone());
+            if let Err(error) = check_metadata(encode(&row.thread.metadata)?.len()) {
+                return Ok(Err(error));
+            }
             if let Some(shared) = update.shared {
                 store::set_shared(connection, row.key, shared)?;
             }
-            row.thread.metadata.extend(update.metadata.clone());
             store::set_metadata(connection, row.key, &row.thread.metadata)?;
             Ok(Ok(found(connection, &scope, thread)?.thread))
         };

@@ -2,11 +2,11 @@
 
 use std::num::NonZeroU32;
 
-use ibid_core::Scope;
+use ibid_core::{Scope, Tenant};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::error::StoreError;
-use super::rows::{encode, millis, time};
+use super::rows::{encode, millis, now_ms, time};
 use crate::types::ApiKey;
 
 const COLUMNS: &str = "name, scope, role, per_minute, created_by, created_ms, expires_ms";
@@ -36,28 +36,31 @@ pub(crate) fn add_api_key(
 
 /// The key that has a hash, of any tenant.
 pub(crate) fn find_api_key(connection: &Connection, hash: &[u8; 32]) -> Result<Option<ApiKey>, StoreError> {
-    let sql = format!("SELECT {COLUMNS} FROM api_keys WHERE hash = ?1");
+    let sql = format!("SELECT {COLUMNS} FROM api_keys WHERE hash = ?1 AND deleted_ms IS NULL");
     let found = connection.prepare_cached(&sql)?.query_row([hash], read).optional()?;
     found.transpose()
 }
 
 /// The keys of the scope's tenant, by name.
 pub(crate) fn list_api_keys(connection: &Connection, scope: &Scope) -> Result<Vec<ApiKey>, StoreError> {
-    let sql = format!("SELECT {COLUMNS} FROM api_keys WHERE tenant = ?1 ORDER BY name");
+    let sql =
+        format!("SELECT {COLUMNS} FROM api_keys WHERE tenant = ?1 AND deleted_ms IS NULL ORDER BY name");
     let mut statement = connection.prepare_cached(&sql)?;
     let rows = statement.query_map([scope.tenant().as_str()], read)?;
     rows.map(|row| row?).collect()
 }
 
-/// How many keys there are, of all tenants.
-pub(crate) fn count_api_keys(connection: &Connection) -> Result<u64, StoreError> {
-    Ok(connection.query_row("SELECT count(*) FROM api_keys", [], |row| row.get(0))?)
+/// The tenants that a key was ever made for.
+pub(crate) fn api_key_tenants(connection: &Connection) -> Result<Vec<Tenant>, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT DISTINCT tenant FROM api_keys ORDER BY tenant")?;
+    let tenants = statement.query_map([], |row| row.get::<_, String>(0))?;
+    tenants.map(|tenant| tenant?.parse().map_err(StoreError::damaged)).collect()
 }
 
 /// Deletes a key of the scope's tenant; false if there was none.
 pub(crate) fn delete_api_key(connection: &Connection, scope: &Scope, name: &str) -> Result<bool, StoreError> {
-    let sql = "DELETE FROM api_keys WHERE tenant = ?1 AND name = ?2";
-    Ok(connection.prepare_cached(sql)?.execute([scope.tenant().as_str(), name])? == 1)
+    let sql = "UPDATE api_keys SET deleted_ms = ?3 WHERE tenant = ?1 AND name = ?2 AND deleted_ms IS NULL";
+    Ok(connection.prepare_cached(sql)?.execute(params![scope.tenant().as_str(), name, now_ms()])? == 1)
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Result<ApiKey, StoreError>> {

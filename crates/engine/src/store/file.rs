@@ -1,6 +1,7 @@
 //! The file itself: opening, settings, migrations, and the lock that keeps a second engine out.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -47,6 +48,10 @@ const fn schema_version() -> u32 {
     MIGRATIONS.len() as u32
 }
 
+/// What somebody said is for the user who runs ibid, and nobody else on the machine.
+const PRIVATE_FOLDER: u32 = 0o700;
+const PRIVATE_FILE: u32 = 0o600;
+
 /// Keeps a second engine from running the same turns. Released when dropped, also by a kill.
 #[derive(Debug)]
 pub(crate) struct Lock(#[expect(dead_code, reason = "holding the file holds the lock")] File);
@@ -55,13 +60,14 @@ impl Lock {
     /// Takes the lock of the database at `path`.
     pub(crate) fn take(path: &Path) -> Result<Self, StoreError> {
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)
-                .map_err(|source| StoreError::Open { path: folder.to_owned(), source })?;
+            let made = DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER).create(folder);
+            made.map_err(|source| StoreError::Open { path: folder.to_owned(), source })?;
         }
         let mut name = path.as_os_str().to_owned();
         name.push(".lock");
         let name = PathBuf::from(name);
-        let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&name);
+        let opened =
+            OpenOptions::new().create(true).truncate(false).write(true).mode(PRIVATE_FILE).open(&name);
         let file = opened.map_err(|source| StoreError::Open { path: name.clone(), source })?;
         // A process that this one is just starting holds all of its files for a moment, until it becomes itself.
         let began = std::time::Instant::now();
@@ -80,6 +86,8 @@ impl Lock {
 
 /// Opens the file for the writer and brings its schema up to date. Only who holds the lock may do so.
 pub(crate) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
+    // What SQLite puts beside it is as private.
+    make_private(path)?;
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     let found = schema_of(&connection)?;
@@ -90,12 +98,39 @@ pub(crate) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "journal_size_limit", 16 * 1024 * 1024)?;
     connection.pragma_update(None, "cache_size", -16 * 1024)?;
+    if (1..schema_version()).contains(&found) {
+        copy_before_migration(&connection, path, found)?;
+    }
     migrate(&mut connection, found)?;
     keep_statements(&connection)?;
     let transaction = connection.transaction()?;
     fold_all_into_journal(&transaction)?;
     transaction.commit()?;
     Ok(connection)
+}
+
+/// Makes a file, if there is none, that nobody else can read from its first byte on.
+fn make_private(path: &Path) -> Result<(), StoreError> {
+    let made = OpenOptions::new().create(true).truncate(false).write(true).mode(PRIVATE_FILE).open(path);
+    made.map(drop).map_err(|source| StoreError::Open { path: path.to_owned(), source })
+}
+
+/// Copies the file as it is, for whoever wants to go back to the version before: `engine.db.schema-12`.
+fn copy_before_migration(connection: &Connection, path: &Path, found: u32) -> Result<(), StoreError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".schema-{found}"));
+    let copy = PathBuf::from(name);
+    // One that is there is of a migration that was tried before.
+    if let Err(source) = std::fs::remove_file(&copy)
+        && source.kind() != std::io::ErrorKind::NotFound
+    {
+        return Err(StoreError::Open { path: copy, source });
+    }
+    make_private(&copy)?;
+    tracing::info!(copy = %copy.display(), "the file of an earlier version is copied before it is migrated");
+    connection.execute("VACUUM INTO ?1", [copy.to_string_lossy()])?;
+    let synced = File::open(&copy).and_then(|file| file.sync_all());
+    synced.map_err(|source| StoreError::Open { path: copy, source })
 }
 
 /// Opens the file for reading beside the writer, also of another process.
@@ -183,4 +218,66 @@ pub(crate) fn size_bytes(path: &Path) -> u64 {
         std::fs::metadata(name).map_or(0, |metadata| metadata.len())
     };
     part("") + part("-wal")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    /// A thread with turns of two scopes, a copy of it, and one in which nothing was asked.
+    const OF_TWO_SCOPES: &str = r#"
+        INSERT INTO threads (key, id, tenant, title, created_ms, updated_ms)
+            VALUES (1, x'01', 'local', '', 0, 0), (2, x'02', 'local', '', 0, 0), (3, x'03', 'local', '', 0, 0);
+        INSERT INTO runs (key, id, thread, graph, version, status, queue_position, options, created_ms, scope) VALUES
+            (1, x'01', 1, '', '', 'done', 1, '{}', 0, '{"tenant":"local","corpora":["rules"],"labels":["legal"]}'),
+            (2, x'02', 1, '', '', 'done', 2, '{}', 0, '{"tenant":"local","corpora":["prices"],"labels":[]}');
+        INSERT INTO messages (thread, position, run, body) VALUES (2, 0, 1, '{}'), (2, 1, 2, '{}');
+    "#;
+
+    #[test]
+    fn a_file_is_private_and_copied_before_it_is_migrated() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data/engine.db");
+        let _lock = Lock::take(&path).unwrap();
+        let before = schema_version() - 1;
+        {
+            make_private(&path).unwrap();
+            let connection = Connection::open(&path).unwrap();
+            for migration in &MIGRATIONS[..before as usize] {
+                connection.execute_batch(migration).unwrap();
+            }
+            connection.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
+            connection.pragma_update(None, "user_version", before).unwrap();
+            if before == 12 {
+                connection.execute_batch(OF_TWO_SCOPES).unwrap();
+            }
+        }
+        drop(open_for_writing(&path).unwrap());
+        let connection = Connection::open(&path).unwrap();
+        assert_eq!(schema_of(&connection).unwrap(), schema_version());
+        if before == 12 {
+            let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            let sql = "SELECT corpora, labels FROM threads ORDER BY key";
+            let found: Vec<(Option<String>, String)> =
+                connection.prepare(sql).unwrap().query_map([], read).unwrap().map(Result::unwrap).collect();
+            let both = (Some(r#"["rules","prices"]"#.to_owned()), r#"["legal"]"#.to_owned());
+            let none = (None, "[]".to_owned());
+            assert_eq!(found, [both.clone(), both, none], "a thread may quote what any of its turns could");
+        }
+        drop(connection);
+        let copy = folder.path().join(format!("data/engine.db.schema-{before}"));
+        assert_eq!(schema_of(&Connection::open(&copy).unwrap()).unwrap(), before, "it is as it was");
+        for entry in std::fs::read_dir(folder.path().join("data")).unwrap() {
+            let entry = entry.unwrap();
+            let mode = entry.metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o077, 0, "{:?} can be read by others", entry.file_name());
+        }
+        let mode = std::fs::metadata(folder.path().join("data")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0);
+        let migrated = std::fs::metadata(&copy).unwrap().modified().unwrap();
+        drop(open_for_writing(&path).unwrap());
+        assert_eq!(std::fs::metadata(&copy).unwrap().modified().unwrap(), migrated, "once");
+    }
 }

@@ -65,7 +65,9 @@ fn conditions(scope: &Scope, filter: &ThreadFilter) -> Result<(String, Vec<Bound
     let (mut wanted, mut bound) = visible(scope, ThreadUse::List, 1)?;
     wanted.push_str(" AND temporary = 0");
     if let Some(caller) = scope.caller().filter(|_| filter.own) {
-        wanted.push_str(" AND owner = ?");
+        // What nobody owns is in no other list.
+        let unowned = if scope.sees_all_threads() { " OR owner IS NULL" } else { "" };
+        wanted.push_str(&format!(" AND (owner = ?{unowned})"));
         bound.push(caller.to_owned().into());
     }
     if let Some(ids) = &filter.ids {

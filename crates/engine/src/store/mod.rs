@@ -21,7 +21,7 @@ mod traces;
 mod visibility;
 mod writer;
 
-pub(crate) use api_keys::{add_api_key, count_api_keys, delete_api_key, find_api_key, list_api_keys};
+pub(crate) use api_keys::{add_api_key, api_key_tenants, delete_api_key, find_api_key, list_api_keys};
 pub(crate) use datasets::{delete_items, list_datasets, put_item, read_items};
 pub(crate) use error::StoreError;
 pub(crate) use facts::{add_facts, read_facts};

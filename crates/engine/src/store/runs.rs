@@ -251,6 +251,9 @@ pub(crate) fn fork(
     trace: TraceParent,
 ) -> Result<(), StoreError> {
     let thread_key = copy_thread(connection, scope, of.thread_key, of.input_to, thread)?;
+    // It sees what the other saw, as far as whoever forks it may.
+    let seen: Scope = serde_json::from_str(&of.scope).map_err(StoreError::damaged)?;
+    let seen = if scope.caller().is_some() { seen.limited_to(scope) } else { seen };
     let new = NewRun {
         id: run,
         thread_key,
@@ -258,8 +261,7 @@ pub(crate) fn fork(
         version: &of.version,
         options: &of.options,
         metadata: &of.metadata,
-        // It sees what the other saw, which its caller may see, too.
-        scope: &of.scope,
+        scope: &encode(&seen)?,
         idempotency: None,
         stream_modes: &of.stream_modes,
         request: None,

@@ -42,18 +42,29 @@ pub(super) fn visible(
             ThreadUse::Change => format!(" AND (threads.owner IS NULL OR threads.owner = {caller})"),
         });
     }
-    let within = |column: &str, set: &str| {
+    let (covered, values) = covered(scope, "threads", first + bound.len())?;
+    bound.extend(values);
+    Ok((format!("{wanted} AND {covered}"), bound))
+}
+
+/// A condition on the columns `corpora` and `labels` of a table: whether the scope sees all that a row may quote.
+pub(super) fn covered(scope: &Scope, table: &str, first: usize) -> Result<(String, Vec<Bound>), StoreError> {
+    if scope.caller().is_none() {
+        return Ok(("TRUE".to_owned(), Vec::new()));
+    }
+    let within = |column: &str, parameter: usize| {
         format!(
-            "NOT EXISTS (SELECT 1 FROM json_each({column}) WHERE value NOT IN (SELECT value FROM json_each({set})))"
+            "NOT EXISTS (SELECT 1 FROM json_each({table}.{column})
+                         WHERE value NOT IN (SELECT value FROM json_each(?{parameter})))"
         )
     };
+    let labels = within("labels", first);
+    let mut bound = vec![Bound::from(encode(scope.labels())?)];
+    let mut wanted = format!("({table}.labels = '[]' OR {labels})");
     if let Some(corpora) = scope.corpora() {
-        let corpora = parameter(encode(corpora)?);
-        let within = within("threads.corpora", &corpora);
-        wanted.push_str(&format!(" AND threads.corpora IS NOT NULL AND {within}"));
+        let within = within("corpora", first + 1);
+        wanted.push_str(&format!(" AND {table}.corpora IS NOT NULL AND {within}"));
+        bound.push(encode(corpora)?.into());
     }
-    let labels = parameter(encode(scope.labels())?);
-    let within = within("threads.labels", &labels);
-    wanted.push_str(&format!(" AND (threads.labels = '[]' OR {within})"));
     Ok((wanted, bound))
 }

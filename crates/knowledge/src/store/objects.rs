@@ -1,6 +1,8 @@
 //! Where a store is, and the objects that lie there beside its tables.
 
 use std::collections::{HashMap, VecDeque};
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -48,7 +50,11 @@ impl BlobStore {
         };
         let root = match &folder {
             Some(folder) => {
-                std::fs::create_dir_all(folder)
+                // What documents say is for the user who runs ibid, and nobody else on the machine.
+                DirBuilder::new()
+                    .recursive(true)
+                    .mode(0o700)
+                    .create(folder)
                     .map_err(Error::file(format!("cannot make {}", folder.display())))?;
                 let whole = folder
                     .canonicalize()

@@ -123,8 +123,8 @@ impl Access {
         if let Some(key) = key.filter(|key| key.starts_with(LOCAL_KEY_PREFIX)) {
             return self.terminal(key, headers);
         }
-        let (caller, own) = self.known(key, headers).await?;
-        self.pace.take(&caller.name, own.or(self.per_minute))?;
+        let caller = self.known(key, headers).await?;
+        self.pace.take(&caller.name, caller.per_minute.or(self.per_minute))?;
         Ok(caller)
     }
 
@@ -142,14 +142,10 @@ impl Access {
         Ok(Caller::operator("terminal", scope))
     }
 
-    async fn known(
-        &self,
-        key: Option<&str>,
-        headers: &HeaderMap,
-    ) -> Result<(Caller, Option<NonZeroU32>), Problem> {
+    async fn known(&self, key: Option<&str>, headers: &HeaderMap) -> Result<Caller, Problem> {
         if let Some(scope) = &self.open {
             self.must_be_here(headers)?;
-            return Ok((Caller::operator("local", scope.clone()), None));
+            return Ok(Caller::operator("local", scope.clone()));
         }
         let Some(key) = key else {
             return Err(Problem::unauthorized("send a key, as `x-api-key` or `Authorization: Bearer …`"));
@@ -157,15 +153,16 @@ impl Access {
         let hash = hash(key);
         if let Some(Key { name, scope, role, per_minute, .. }) = self.keys.get(&hash) {
             let caller = Caller::somebody(name.as_str(), format!("key:{name}"), *role, scope);
-            return Ok((caller, *per_minute));
+            return Ok(Caller { per_minute: *per_minute, ..caller });
         }
-        if let Some(ApiKey { name, scope, role, per_minute, .. }) = self.kept(key, hash).await? {
+        if let Some(ApiKey { name, scope, role, per_minute, expires, .. }) = self.kept(key, hash).await? {
             // Not the name alone, which somebody at another tenant or in the configuration may have, too.
-            let known_as = format!("{}/{name}", scope.tenant());
-            return Ok((Caller::somebody(known_as, format!("key:{name}"), role, &scope), per_minute));
+            let known_as = format!("{}/key:{name}", scope.tenant());
+            let caller = Caller::somebody(known_as, format!("key:{name}"), role, &scope);
+            return Ok(Caller { per_minute, expires, ..caller });
         }
         match &self.tokens {
-            Some(tokens) if key.split('.').count() == 3 => Ok((tokens.caller(key).await?, None)),
+            Some(tokens) if key.split('.').count() == 3 => tokens.caller(key).await,
             _ => Err(Problem::unauthorized("the key is not known")),
         }
     }

@@ -1,7 +1,7 @@
 //! Tokens of an OpenID Connect issuer: signed by it, for us, not expired; and what they say about their holder.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use axum::http::Request;
 use bytes::Bytes;
@@ -21,6 +21,8 @@ const BETWEEN: Duration = Duration::from_secs(60);
 const FRESH: Duration = Duration::from_secs(3600);
 /// While the issuer does not answer, keys are trusted for so long after they were fetched, and no longer.
 const TRUSTED: Duration = Duration::from_secs(24 * 3600);
+/// So long a key lasts that somebody makes with a token: they may have left by then.
+const LONGEST_KEY: Duration = Duration::from_secs(90 * 24 * 3600);
 /// So long the issuer may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Signatures that only the issuer can make. With a shared secret anybody who checks could sign.
@@ -110,7 +112,9 @@ impl Tokens {
         let scope = self.issuer.claims.scope(&claims).map_err(|why| refused(&why))?;
         let role = self.issuer.claims.role(&claims).map_err(|why| refused(&why))?;
         let name = format!("{}/{subject}", scope.tenant());
-        Ok(Caller::somebody(name, format!("user:{subject}"), role, &scope))
+        let caller = Caller::somebody(name, format!("user:{subject}"), role, &scope);
+        // What somebody makes with a token goes on without it, but not for ever.
+        Ok(Caller { expires: SystemTime::now().checked_add(LONGEST_KEY), ..caller })
     }
 
     /// A key of the issuer, fetched anew if it is not known or was fetched long ago.
@@ -127,10 +131,14 @@ impl Tokens {
         // One asks for all. Those whose key was known do not wait for it.
         let _asking = match self.asking.try_lock() {
             Ok(asking) => asking,
-            Err(_) => match known(&*self.fetched.read().await, TRUSTED) {
-                Some(key) => return Ok(Some(key)),
-                None => self.asking.lock().await,
-            },
+            Err(_) => {
+                // Let go of what is read before waiting: whoever asks has to write it.
+                let known = known(&*self.fetched.read().await, TRUSTED);
+                match known {
+                    Some(key) => return Ok(Some(key)),
+                    None => self.asking.lock().await,
+                }
+            }
         };
         {
             let fetched = self.fetched.read().await;

@@ -12,7 +12,7 @@ use axum::extract::multipart::MultipartError;
 use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::StreamExt as _;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use crate::http::Problem;
 
@@ -21,6 +21,8 @@ const MOST_UPLOADS: usize = 8;
 const MOST_OF_ONE_CALLER: usize = 4;
 /// So much of a form may have come that is neither a head nor a piece of a part: the head of a part is this long at most.
 const MOST_AHEAD: u64 = 1 << 20;
+/// So long a request waits for others before it is sent away.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
 /// So long the next piece of a form may take to come.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// So many bytes must come in a second, once some time has passed.
@@ -49,24 +51,28 @@ impl UploadSlots {
             let slots = callers.entry(caller.clone());
             slots.or_insert_with(|| Arc::new(Semaphore::new(MOST_OF_ONE_CALLER))).clone()
         };
-        let closed = |error| Problem::internal(&error);
-        let own = own.acquire_owned().await.map_err(closed)?;
-        Ok((own, self.all.clone().acquire_owned().await.map_err(closed)?))
+        let slots = async {
+            let own = own.acquire_owned().await?;
+            Ok((own, self.all.clone().acquire_owned().await?))
+        };
+        let busy = || Problem::unavailable("too much is being uploaded; send it again in some minutes");
+        let slots = tokio::time::timeout(LONGEST_WAIT, slots).await.map_err(|_| busy())?;
+        slots.map_err(|error: AcquireError| Problem::internal(&error))
     }
 }
 
-/// How far a form has come, and since when.
+/// How far a form has come, and since when it is read.
 #[derive(Clone)]
 pub(super) struct Incoming {
     /// So many bytes came since something was read of it.
     ahead: Arc<AtomicU64>,
     bytes: Arc<AtomicU64>,
-    began: Instant,
+    began: Option<Instant>,
 }
 
 /// Lets a form come no further ahead of its reader than the head of a part may be long.
 pub(super) async fn bounded(mut request: Request, next: Next) -> Response {
-    let incoming = Incoming { ahead: Arc::default(), bytes: Arc::default(), began: Instant::now() };
+    let incoming = Incoming { ahead: Arc::default(), bytes: Arc::default(), began: None };
     request.extensions_mut().insert(incoming.clone());
     let request = request.map(|body| {
         Body::from_stream(body.into_data_stream().map(move |piece| {
@@ -86,15 +92,16 @@ pub(super) async fn bounded(mut request: Request, next: Next) -> Response {
 impl Incoming {
     /// The next piece of a form, if it comes in time, and the form not too slowly.
     pub(super) async fn next<T>(
-        &self,
+        &mut self,
         piece: impl Future<Output = Result<T, MultipartError>>,
     ) -> Result<T, Problem> {
+        self.began.get_or_insert_with(Instant::now);
         let late = || Problem::unreadable(format!("nothing more came for {} s", PATIENCE.as_secs()));
         let piece = tokio::time::timeout(PATIENCE, piece).await.map_err(|_| late())?;
         let piece = piece.map_err(|error| Problem::unreadable(error.body_text()))?;
         self.ahead.store(0, Ordering::Relaxed);
         let enough = self.bytes.load(Ordering::Relaxed) / SLOWEST;
-        if self.began.elapsed() > HEAD_START + Duration::from_secs(enough) {
+        if self.began.is_some_and(|began| began.elapsed() > HEAD_START + Duration::from_secs(enough)) {
             return Err(Problem::unreadable(format!("less than {SLOWEST} bytes a second came")));
         }
         Ok(piece)

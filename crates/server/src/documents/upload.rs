@@ -94,7 +94,7 @@ struct ReceivedFile {
 async fn upload(
     State(app): State<ServerState>,
     caller: Caller,
-    Extension(incoming): Extension<Incoming>,
+    Extension(mut incoming): Extension<Incoming>,
     mut form: Multipart,
 ) -> Result<(StatusCode, axum::Json<Taken>), Problem> {
     let _slot = UPLOAD_SLOTS.wait(&caller.name).await?;

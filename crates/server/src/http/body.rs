@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{FromRequest, Request};
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::Problem;
 
@@ -51,13 +51,7 @@ impl<S: Sync, T: DeserializeOwned + Send + 'static> FromRequest<S> for Json<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let too_large = || Problem::too_large(format!("a body may have {LARGEST} bytes"));
-        let length = announced(&request).min(LARGEST);
-        let _room = if length > SMALL {
-            let pieces = u32::try_from(length.div_ceil(SMALL)).unwrap_or(1);
-            Some(FREE_ROOM.acquire_many(pieces).await.map_err(|error| Problem::internal(&error))?)
-        } else {
-            None
-        };
+        let _room = room(request.headers()).await?;
         let bytes = read(request.into_body(), LARGEST).await?.map_err(|_| too_large())?;
         if bytes.len() <= SMALL {
             return parse(&bytes).map(Self);
@@ -68,9 +62,20 @@ impl<S: Sync, T: DeserializeOwned + Send + 'static> FromRequest<S> for Json<T> {
     }
 }
 
+/// Room for a body that is not small, until what is given back is dropped.
+pub(crate) async fn room(headers: &HeaderMap) -> Result<Option<SemaphorePermit<'static>>, Problem> {
+    let length = announced(headers).min(LARGEST);
+    if length <= SMALL {
+        return Ok(None);
+    }
+    let pieces = u32::try_from(length.div_ceil(SMALL)).unwrap_or(1);
+    let busy = || Problem::unavailable("too many large requests are being read; send it again in a moment");
+    let room = tokio::time::timeout(PATIENCE, FREE_ROOM.acquire_many(pieces)).await.map_err(|_| busy())?;
+    room.map(Some).map_err(|error| Problem::internal(&error))
+}
+
 /// How many bytes a body may turn out to have.
-fn announced(request: &Request) -> usize {
-    let headers = request.headers();
+fn announced(headers: &HeaderMap) -> usize {
     if headers.contains_key(header::TRANSFER_ENCODING) {
         return LARGEST;
     }

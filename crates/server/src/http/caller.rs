@@ -1,6 +1,8 @@
 //! Who asks. Everything below this takes the caller's scope, and there is no way around it.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Request, State};
@@ -23,6 +25,10 @@ pub(crate) struct Caller {
     pub(crate) scope: Scope,
     /// What they may do.
     pub(crate) role: AccessRole,
+    /// How many requests their key may make in a minute, if it has a limit of its own.
+    pub(crate) per_minute: Option<NonZeroU32>,
+    /// When their key or token ends, if it does.
+    pub(crate) expires: Option<SystemTime>,
     /// The place of the request in its trace.
     pub(crate) trace: Option<TraceParent>,
 }
@@ -30,7 +36,14 @@ pub(crate) struct Caller {
 impl Caller {
     /// Whoever runs the server, by a name and on whose behalf: every thread of the tenant is theirs.
     pub(crate) fn operator(name: impl Into<Arc<str>>, scope: Scope) -> Self {
-        Self { name: name.into(), scope, role: AccessRole::Admin, trace: None }
+        Self {
+            name: name.into(),
+            scope,
+            role: AccessRole::Admin,
+            per_minute: None,
+            expires: None,
+            trace: None,
+        }
     }
 
     /// Somebody in particular, who owns what they begin under an identity that nobody else has.
@@ -42,7 +55,7 @@ impl Caller {
     ) -> Self {
         let scope = scope.clone().for_caller(identity);
         let scope = if role == AccessRole::Admin { scope.with_all_threads() } else { scope };
-        Self { name: name.into(), scope, role, trace: None }
+        Self { name: name.into(), scope, role, per_minute: None, expires: None, trace: None }
     }
 }
 

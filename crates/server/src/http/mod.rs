@@ -8,7 +8,7 @@ mod problem;
 mod query;
 mod sse;
 
-pub(crate) use body::{Json, read_whole};
+pub(crate) use body::{Json, read_whole, room};
 pub(crate) use caller::{Caller, authenticate, require};
 pub(crate) use cors::cors;
 pub(crate) use finish::{finish, panicked};

@@ -179,7 +179,7 @@ impl From<Error> for Problem {
             | Error::UnknownThread(_)
             | Error::UnknownRun(_)
             | Error::UnknownKey(_) => Self::not_found(error.to_string()),
-            Error::MessageTooLong(_) => Self::too_large(error.to_string()),
+            Error::MessageTooLong(_) | Error::MetadataTooLarge(_) => Self::too_large(error.to_string()),
             Error::ReadOnly(_) => Self::forbidden(error.to_string()),
             Error::NoSuchStep { .. } => Self::not_found(error.to_string()),
             Error::Busy(_) | Error::NotInterrupted(_) | Error::KeyExists(_) => {

@@ -60,7 +60,7 @@ async fn now(
     Path(thread): Path<String>,
     query: Query,
 ) -> Result<axum::Json<Value>, Problem> {
-    let _turn = app.large_answer().await;
+    let _turn = app.large_answer(&caller).await;
     let past = ThreadHistory::of(&app, &caller, thread_id(&thread)?).await?;
     let select = Select::of(&query.list("select"));
     Ok(axum::Json(select.keep(past.now().await?)))
@@ -72,7 +72,7 @@ async fn at(
     Path((thread, checkpoint)): Path<(String, String)>,
     query: Query,
 ) -> Result<axum::Json<Value>, Problem> {
-    let _turn = app.large_answer().await;
+    let _turn = app.large_answer(&caller).await;
     let past = ThreadHistory::of(&app, &caller, thread_id(&thread)?).await?;
     let select = Select::of(&query.list("select"));
     Ok(axum::Json(select.keep(past.at(checkpoint.parse()?).await?)))
@@ -92,7 +92,7 @@ async fn at_checkpoint(
     Path(thread): Path<String>,
     Json(asked): Json<At>,
 ) -> Result<axum::Json<Value>, Problem> {
-    let _turn = app.large_answer().await;
+    let _turn = app.large_answer(&caller).await;
     let past = ThreadHistory::of(&app, &caller, thread_id(&thread)?).await?;
     let state = match CheckpointRef::read(&asked.checkpoint)? {
         Some(checkpoint) => past.at(checkpoint).await?,
@@ -163,7 +163,7 @@ async fn history(
     Path(thread): Path<String>,
     Json(asked): Json<History>,
 ) -> Result<axum::Json<Vec<Box<RawValue>>>, Problem> {
-    let _turn = app.large_answer().await;
+    let _turn = app.large_answer(&caller).await;
     let past = ThreadHistory::of(&app, &caller, thread_id(&thread)?).await?;
     let limit = asked.limit.unwrap_or(1).clamp(1, MOST_POINTS);
     let select = Select::of(&asked.select);
@@ -297,7 +297,7 @@ impl<'a> ThreadHistory<'a> {
         fits: impl Fn(&Value) -> bool,
         select: &Select,
     ) -> Result<Vec<Box<RawValue>>, Problem> {
-        let (mut states, mut bytes) = (Vec::new(), 0);
+        let (mut states, mut bytes, mut looked_at) = (Vec::new(), 0, 0);
         // Until the point is met nothing is told.
         let mut met = before.is_none() && from.is_none();
         for (place, run) in self.runs.iter().enumerate().rev() {
@@ -321,7 +321,8 @@ impl<'a> ThreadHistory<'a> {
                     }
                 }
                 met |= here == before;
-                if states.len() == limit {
+                looked_at += usize::from(met);
+                if states.len() == limit || looked_at == MOST_POINTS {
                     return Ok(states);
                 }
             }

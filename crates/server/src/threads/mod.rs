@@ -105,7 +105,7 @@ async fn one(
     Path(thread): Path<String>,
 ) -> Result<axum::Json<Value>, Problem> {
     let thread = app.engine().thread(&caller.scope, thread_id(&thread)?).await?;
-    let _turn = app.large_answer().await;
+    let _turn = app.large_answer(&caller).await;
     Ok(axum::Json(view(&app, &caller, &thread, &Select::default()).await?))
 }
 
@@ -118,7 +118,7 @@ async fn messages(
 ) -> Result<axum::Json<Vec<crate::messages::MessageView>>, Problem> {
     let (engine, scope) = (app.engine(), &caller.scope);
     let thread = engine.thread(scope, thread_id(&thread)?).await?.id;
-    let _turn = app.large_answer().await;
+    let _turn = app.large_answer(&caller).await;
     let said = match query.number("before")? {
         Some(position) => crate::messages::before(engine, scope, thread, position as u64).await?,
         None => crate::messages::of_thread(engine, scope, thread).await?,
@@ -235,7 +235,7 @@ async fn search(
     caller: Caller,
     Json(asked): Json<Search>,
 ) -> Result<Response<Body>, Problem> {
-    let _turn = app.large_answer().await;
+    let _turn = app.large_answer(&caller).await;
     let (skip, limit) = (asked.offset.unwrap_or(0), asked.limit.unwrap_or(10).clamp(1, MOST_THREADS));
     let select = Select::of(asked.select.as_deref().unwrap_or_default());
     let page = ThreadPage {
@@ -305,7 +305,7 @@ async fn prune(
         };
         match done {
             Ok(()) => pruned += 1,
-            Err(ibid_engine::Error::UnknownThread(_)) => {}
+            Err(ibid_engine::Error::UnknownThread(_) | ibid_engine::Error::ReadOnly(_)) => {}
             Err(error) => return Err(error.into()),
         }
     }
