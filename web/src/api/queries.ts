@@ -129,7 +129,14 @@ export function useFamily(family: string | undefined) {
       const [own, forks] = await Promise.all([
         api.POST("/threads/search", { body: { own: true, ids: [family ?? ""], select: LISTED_FIELDS } }),
         api.POST("/threads/search", {
-          body: { own: true, metadata: { family }, limit: 200, sort_by: "created_at", sort_order: "asc", select: LISTED_FIELDS },
+          body: {
+            own: true,
+            metadata: { family },
+            limit: 200,
+            sort_by: "created_at",
+            sort_order: "asc",
+            select: LISTED_FIELDS,
+          },
         }),
       ]);
       return [...body(own), ...body(forks)];
