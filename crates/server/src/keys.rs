@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -11,15 +11,11 @@ use ibid_engine::ApiKey;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::access::{KEY_PREFIX, hash};
+use crate::access::{KEY_PREFIX, key_expiry, key_hash};
 use crate::api::{Api, operation};
 use crate::http::{Caller, Json, Problem};
 use crate::state::ServerState;
 use crate::threads::stamp;
-
-const DAY: Duration = Duration::from_secs(24 * 3600);
-/// A hundred years: more days are never.
-const MOST_DAYS: u32 = 36_525;
 
 /// The routes.
 pub(crate) fn routes(api: Api) -> Api {
@@ -131,7 +127,7 @@ async fn create(
     }
     let (key, created) = (Secret::random(KEY_PREFIX), SystemTime::now());
     // A key ends with the one that made it, and is no faster.
-    let days = asked.expires_days.map(|days| created + DAY * days.get().min(MOST_DAYS));
+    let days = asked.expires_days.map(|days| key_expiry(created, days));
     let expires = days.into_iter().chain(caller.expires).min();
     let per_minute = asked.per_minute.into_iter().chain(caller.per_minute).min();
     let about = ApiKey {
@@ -143,7 +139,7 @@ async fn create(
         created,
         expires,
     };
-    app.engine().add_api_key(hash(key.reveal()), about.clone()).await?;
+    app.engine().add_api_key(key_hash(key.reveal()), about.clone()).await?;
     Ok(axum::Json(CreatedKey { key: key.reveal().to_owned(), about: view(about) }))
 }
 

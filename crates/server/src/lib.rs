@@ -20,6 +20,7 @@ mod metrics;
 mod openai;
 mod page;
 mod runs;
+mod slots;
 mod state;
 mod status;
 mod stream;
@@ -31,7 +32,7 @@ use ibid_core::{LoadEvent, RunEvent, TurnEvent};
 use ibid_telemetry::MetricsRegistry;
 use tower_http::catch_panic::CatchPanicLayer;
 
-pub use access::{Access, Claims, Issuer, KEY_PREFIX, Key};
+pub use access::{Access, Claims, Issuer, KEY_PREFIX, Key, key_expiry, key_hash};
 pub use connections::serve;
 
 use api::Api;

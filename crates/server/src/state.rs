@@ -1,17 +1,18 @@
 //! What every handler has at hand: the application, and who may use it.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use ibid_app::{App, AssistantInfo, CheckResult, DocumentService, Error, HealthCheck, ServerInfo};
 use ibid_core::{RunId, Scope};
 use ibid_engine::Engine;
 use ibid_telemetry::MetricsRegistry;
-use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Mutex;
 
 use crate::access::Access;
 use crate::http::{Caller, Problem};
+use crate::slots::{CallerSlot, CallerSlots, half_of_the_cores};
 
 /// What every handler has at hand. Cheap to clone.
 #[derive(Clone)]
@@ -22,8 +23,7 @@ struct Inner {
     engine: Arc<dyn Engine>,
     access: Access,
     metrics: Option<MetricsRegistry>,
-    large_answers: Arc<Semaphore>,
-    large_answers_of: std::sync::Mutex<HashMap<Arc<str>, Arc<Semaphore>>>,
+    large_answers: CallerSlots,
     /// What the last check of each part found, in the order of the checks.
     found: Vec<Mutex<Option<Found>>>,
 }
@@ -36,24 +36,14 @@ impl ServerState {
     pub(crate) fn new(app: App, access: Access, metrics: Option<MetricsRegistry>) -> Result<Self, Error> {
         let engine = app.engine()?.clone();
         let found = app.health_checks().iter().map(|_| Mutex::default()).collect();
-        // Half of the cores are left to those who want little.
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let large_answers = Arc::new(Semaphore::new((cores / 2).max(1)));
-        let large_answers_of = std::sync::Mutex::default();
-        let inner = Inner { app, engine, access, metrics, large_answers, large_answers_of, found };
+        let large_answers = CallerSlots::new(half_of_the_cores(), 1);
+        let inner = Inner { app, engine, access, metrics, large_answers, found };
         Ok(Self(Arc::new(inner)))
     }
 
-    /// Waits for one's turn to put an answer together that may be large, until what is given back is dropped. Each caller does so
-    /// with one at a time, so that whoever asks for many waits for themselves.
-    pub(crate) async fn large_answer(&self, caller: &Caller) -> Option<[OwnedSemaphorePermit; 2]> {
-        let own = {
-            let mut callers = self.0.large_answers_of.lock().unwrap_or_else(PoisonError::into_inner);
-            callers.retain(|_, waiting| Arc::strong_count(waiting) > 1);
-            callers.entry(caller.name.clone()).or_insert_with(|| Arc::new(Semaphore::new(1))).clone()
-        };
-        let own = own.acquire_owned().await.ok()?;
-        Some([own, self.0.large_answers.clone().acquire_owned().await.ok()?])
+    /// Waits for one's turn to put an answer together that may be large, until what is given back is dropped.
+    pub(crate) async fn large_answer(&self, caller: &Caller) -> Option<CallerSlot> {
+        self.0.large_answers.wait(&caller.name).await.ok()
     }
 
     /// What counts, if something does.

@@ -2,26 +2,21 @@
 
 use std::io::Write;
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use anyhow::Context;
 use http::Method;
-use ibid_app::{OfflineKeys, RunningServer, Settings};
+use ibid_app::{OfflineKeys, Settings};
 use ibid_core::{Scope, Secret};
 use ibid_engine::ApiKey;
-use ibid_server::KEY_PREFIX;
+use ibid_server::{KEY_PREFIX, key_expiry, key_hash};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::{confirmed, printable, runtime};
 use crate::arguments::{Keys, KeysCommand, NewKey};
 use crate::client::Client;
 use crate::place::Place;
-
-const DAY: Duration = Duration::from_secs(24 * 3600);
-/// A hundred years: more days are never.
-const MOST_DAYS: u32 = 36_525;
 
 /// Makes, lists or deletes keys.
 pub(super) fn run(config: &Settings, keys: &Keys) -> anyhow::Result<ExitCode> {
@@ -38,8 +33,10 @@ pub(super) fn run(config: &Settings, keys: &Keys) -> anyhow::Result<ExitCode> {
         KeysCommand::New(new) => {
             writeln!(std::io::stdout(), "{}", source.create(new)?)?;
             eprintln!("\nThis is the key of {}, {}; it is not told again.", new.name, new.role);
-            if matches!(&source, KeySource::Server(_)) && is_open(config) {
-                eprintln!("The server goes on without keys until it is started again.");
+            if let KeySource::Server(_) = &source {
+                eprintln!(
+                    "A server that was started without any key goes on without until it is started again."
+                );
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -52,12 +49,6 @@ pub(super) fn run(config: &Settings, keys: &Keys) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
     }
-}
-
-/// Whether the server of the data folder was started without keys.
-fn is_open(config: &Settings) -> bool {
-    let open = config.serve.keys.is_empty() && config.serve.oidc.issuer.is_none();
-    open && matches!(RunningServer::find(&config.data), Ok(Some(_)))
 }
 
 /// Where keys are kept.
@@ -93,9 +84,9 @@ impl KeySource {
                     per_minute: None,
                     created_by: "terminal".to_owned(),
                     created,
-                    expires: new.days.and_then(|days| created.checked_add(DAY * days.get().min(MOST_DAYS))),
+                    expires: new.days.map(|days| key_expiry(created, days)),
                 };
-                keys.add(Sha256::digest(key.reveal().as_bytes()).into(), &about)?;
+                keys.add(key_hash(key.reveal()), &about)?;
                 Ok(key.reveal().to_owned())
             }
             Self::Server(server) => {
@@ -175,7 +166,7 @@ fn list(source: &KeySource) -> anyhow::Result<ExitCode> {
 fn print_config(new: &NewKey, tenant: &str) -> anyhow::Result<ExitCode> {
     let key = Secret::random(KEY_PREFIX);
     let key = key.reveal();
-    let hash: String = Sha256::digest(key.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash: String = key_hash(key).iter().map(|byte| format!("{byte:02x}")).collect();
     let list =
         |names: Vec<&str>| names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
     let mut out = std::io::stdout().lock();

@@ -6,7 +6,7 @@ mod rate_limit;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use axum::http::{HeaderMap, header};
 use ibid_app::{LOCAL_KEY_PREFIX, SCOPE_HEADER, local_proof};
@@ -23,6 +23,9 @@ use rate_limit::RateLimiter;
 
 /// What keys begin with, so that they are known where they should not be.
 pub const KEY_PREFIX: &str = "ibid_";
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+const MOST_DAYS: u32 = 36_525;
 
 /// What proxies add to requests.
 const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
@@ -131,7 +134,7 @@ impl Access {
     /// The terminal beside this server. The key of another one is refused also where none is needed: who sends it looks for
     /// that other server.
     fn terminal(&self, key: &str, headers: &HeaderMap) -> Result<Caller, Problem> {
-        if self.terminal.as_ref().is_none_or(|own| hash(own.reveal()) != hash(key)) {
+        if self.terminal.as_ref().is_none_or(|own| key_hash(own.reveal()) != key_hash(key)) {
             return Err(Problem::unauthorized("this is the key of another server's terminal"));
         }
         let scope = match headers.get(SCOPE_HEADER) {
@@ -150,7 +153,7 @@ impl Access {
         let Some(key) = key else {
             return Err(Problem::unauthorized("send a key, as `x-api-key` or `Authorization: Bearer …`"));
         };
-        let hash = hash(key);
+        let hash = key_hash(key);
         if let Some(Key { name, scope, role, per_minute, .. }) = self.keys.get(&hash) {
             let caller = Caller::somebody(name.as_str(), format!("key:{name}"), *role, scope);
             return Ok(Caller { per_minute: *per_minute, ..caller });
@@ -205,8 +208,13 @@ impl Access {
     }
 }
 
+/// When a key ends that is to last so many days. More than a hundred years are a hundred.
+pub fn key_expiry(created: SystemTime, days: NonZeroU32) -> SystemTime {
+    created + DAY * days.get().min(MOST_DAYS)
+}
+
 /// The hash by which a key is known.
-pub(crate) fn hash(key: &str) -> [u8; 32] {
+pub fn key_hash(key: &str) -> [u8; 32] {
     Sha256::digest(key.as_bytes()).into()
 }
 

@@ -1,9 +1,8 @@
 //! What bounds an upload: how many at once, how slow, and how much of it may be in memory.
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
@@ -12,9 +11,9 @@ use axum::extract::multipart::MultipartError;
 use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::StreamExt as _;
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use crate::http::Problem;
+use crate::slots::{CallerSlot, CallerSlots};
 
 /// So many requests bring files at once, and so many of one caller; others wait before they send.
 const MOST_UPLOADS: usize = 8;
@@ -30,35 +29,13 @@ const SLOWEST: u64 = 16 << 10;
 const HEAD_START: Duration = Duration::from_secs(60);
 
 /// Requests that bring files.
-pub(super) struct UploadSlots {
-    all: Arc<Semaphore>,
-    by_caller: Mutex<HashMap<Arc<str>, Arc<Semaphore>>>,
-}
+static SLOTS: LazyLock<CallerSlots> = LazyLock::new(|| CallerSlots::new(MOST_UPLOADS, MOST_OF_ONE_CALLER));
 
-impl UploadSlots {
-    pub(super) fn new() -> Self {
-        Self { all: Arc::new(Semaphore::new(MOST_UPLOADS)), by_caller: Mutex::default() }
-    }
-
-    /// Waits until a caller may send, which nobody else can keep them from by sending much.
-    pub(super) async fn wait(
-        &self,
-        caller: &Arc<str>,
-    ) -> Result<(OwnedSemaphorePermit, OwnedSemaphorePermit), Problem> {
-        let own = {
-            let mut callers = self.by_caller.lock().unwrap_or_else(PoisonError::into_inner);
-            callers.retain(|_, slots| Arc::strong_count(slots) > 1);
-            let slots = callers.entry(caller.clone());
-            slots.or_insert_with(|| Arc::new(Semaphore::new(MOST_OF_ONE_CALLER))).clone()
-        };
-        let slots = async {
-            let own = own.acquire_owned().await?;
-            Ok((own, self.all.clone().acquire_owned().await?))
-        };
-        let busy = || Problem::unavailable("too much is being uploaded; send it again in some minutes");
-        let slots = tokio::time::timeout(LONGEST_WAIT, slots).await.map_err(|_| busy())?;
-        slots.map_err(|error: AcquireError| Problem::internal(&error))
-    }
+/// Waits until a caller may send.
+pub(super) async fn upload_slot(caller: &Arc<str>) -> Result<CallerSlot, Problem> {
+    let busy = || Problem::unavailable("too much is being uploaded; send it again in some minutes");
+    let slot = tokio::time::timeout(LONGEST_WAIT, SLOTS.wait(caller)).await.map_err(|_| busy())?;
+    slot.map_err(|error| Problem::internal(&error))
 }
 
 /// How far a form has come, and since when it is read.

@@ -1,7 +1,5 @@
 //! Documents that come in: as files, streamed to disk, or from addresses that the configuration allows.
 
-use std::sync::LazyLock;
-
 use axum::Extension;
 use axum::extract::{DefaultBodyLimit, Multipart, State};
 use axum::http::StatusCode;
@@ -14,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt as _;
 
-use super::incoming::{Incoming, UploadSlots, bounded};
+use super::incoming::{Incoming, bounded, upload_slot};
 use crate::http::{Caller, Json, Problem};
 use crate::state::ServerState;
 
@@ -27,8 +25,6 @@ const MOST_FIELDS: usize = 32;
 const LARGEST_FIELD: usize = 4096;
 /// A chunk has so many characters at least and at most.
 const CHUNK: std::ops::RangeInclusive<usize> = 100..=20_000;
-/// Requests that bring files.
-static UPLOAD_SLOTS: LazyLock<UploadSlots> = LazyLock::new(UploadSlots::new);
 
 /// Takes files. Their size is limited one by one.
 pub(super) fn route() -> MethodRouter<ServerState> {
@@ -97,7 +93,7 @@ async fn upload(
     Extension(mut incoming): Extension<Incoming>,
     mut form: Multipart,
 ) -> Result<(StatusCode, axum::Json<Taken>), Problem> {
-    let _slot = UPLOAD_SLOTS.wait(&caller.name).await?;
+    let _slot = upload_slot(&caller.name).await?;
     let (mut about, mut files) = (DocumentForm::default(), Vec::new());
     let (mut fields, mut room) = (0, app.documents()?.largest_bytes().max(LARGEST_REQUEST));
     while let Some(mut field) = incoming.next(form.next_field()).await? {

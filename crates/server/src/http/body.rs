@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::Problem;
+use crate::slots::half_of_the_cores;
 
 /// The largest body in JSON, in bytes.
 const LARGEST: usize = 4 << 20;
@@ -25,10 +26,8 @@ pub(super) const SMALL: usize = 64 << 10;
 const ROOM: usize = 64 << 20;
 static FREE_ROOM: Semaphore = Semaphore::const_new(ROOM / SMALL);
 
-/// Half of the cores read such bodies; the others are left to those who want little.
-static READERS: LazyLock<Semaphore> = LazyLock::new(|| {
-    Semaphore::new((std::thread::available_parallelism().map_or(1, usize::from) / 2).max(1))
-});
+/// So many such bodies are read at once.
+static READERS: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(half_of_the_cores()));
 
 /// A request with all of its body, if that is not more than so many bytes.
 pub(crate) async fn read_whole(request: Request, most: usize) -> Result<Request, Problem> {
