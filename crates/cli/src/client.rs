@@ -75,8 +75,9 @@ impl Client {
 
     fn new(url: Url, key: Option<Secret>, scope: Option<Scope>) -> anyhow::Result<Self> {
         let limits = EgressLimits { silence: SILENCE, body_bytes: u64::MAX, ..EgressLimits::default() };
-        let egress = Egress::new(Rules::only([Host::of(&url)?]), limits.clone())?;
-        let upload = Egress::new(Rules::only([Host::of(&url)?]), EgressLimits { silence: UPLOAD, ..limits })?;
+        let egress = Egress::new(Rules::only([Host::of_service(&url)?]), limits.clone())?;
+        let upload =
+            Egress::new(Rules::only([Host::of_service(&url)?]), EgressLimits { silence: UPLOAD, ..limits })?;
         Ok(Self { url, key, scope, egress, upload })
     }
 

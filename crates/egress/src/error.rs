@@ -76,7 +76,7 @@ impl From<http::Error> for Error {
 
 /// None of a host's addresses may be connected to. It is found again among the causes of a failed connection.
 #[derive(Debug, thiserror::Error)]
-#[error("the addresses of `{0}` are private; name the host to allow that")]
+#[error("the addresses of `{0}` are private; name its address or network, too, to allow that")]
 pub(crate) struct PrivateAddress(pub(crate) String);
 
 /// An answer points where nothing may go. It is found again among the causes of a failed request.

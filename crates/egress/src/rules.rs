@@ -15,6 +15,8 @@ use crate::error::{Error, InvalidHost};
 pub struct Host {
     which: Which,
     port: Option<u16>,
+    /// Whether a name may lead to a private address.
+    inside: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +27,14 @@ enum Which {
 }
 
 impl Host {
+    /// The host and port of a service that somebody set up, such as a provider. It may have a private address.
+    ///
+    /// # Errors
+    /// Fails when the address has no host.
+    pub fn of_service(url: &Url) -> Result<Self, InvalidHost> {
+        Ok(Self { inside: true, ..Self::of(url)? })
+    }
+
     /// The host and port that an address leads to.
     ///
     /// # Errors
@@ -36,7 +46,12 @@ impl Host {
             url::Host::Ipv4(address) => Which::Addresses(IpNet::from(IpAddr::V4(address))),
             url::Host::Ipv6(address) => Which::Addresses(IpNet::from(IpAddr::V6(address))),
         };
-        Ok(Self { which, port: Some(url.port_or_known_default().ok_or_else(invalid)?) })
+        Ok(Self::new(which, Some(url.port_or_known_default().ok_or_else(invalid)?)))
+    }
+
+    fn new(which: Which, port: Option<u16>) -> Self {
+        let inside = matches!(&which, Which::Name(name) if name == "localhost");
+        Self { which, port, inside }
     }
 
     fn is_name(&self, name: &str) -> bool {
@@ -64,10 +79,10 @@ impl FromStr for Host {
     fn from_str(text: &str) -> Result<Self, InvalidHost> {
         let invalid = || InvalidHost(text.to_owned());
         if let Ok(net) = text.parse::<IpNet>() {
-            return Ok(Self { which: Which::Addresses(net), port: None });
+            return Ok(Self::new(Which::Addresses(net), None));
         }
         if let Ok(address) = text.parse::<IpAddr>() {
-            return Ok(Self { which: Which::Addresses(address.into()), port: None });
+            return Ok(Self::new(Which::Addresses(address.into()), None));
         }
         let (below, rest) = text.strip_prefix("*.").map_or((false, text), |rest| (true, rest));
         // Whatever the web takes for a host and a port, and nothing besides.
@@ -84,7 +99,7 @@ impl FromStr for Host {
             url::Host::Ipv4(address) => Which::Addresses(IpNet::from(IpAddr::V4(address))),
             url::Host::Ipv6(address) => Which::Addresses(IpNet::from(IpAddr::V6(address))),
         };
-        Ok(Self { which, port })
+        Ok(Self::new(which, port))
     }
 }
 
@@ -102,7 +117,8 @@ impl fmt::Display for Host {
     }
 }
 
-/// Where requests may go. A host that is named here may have a private address; no other may.
+/// Where requests may go. A name leads to public addresses only, unless it is that of a service, or the address or its
+/// network is named, too: whoever runs a name server could lead a name anywhere.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     named: Vec<Host>,
@@ -164,7 +180,10 @@ impl Rules {
     /// Whether a connection may be made to an address that a name leads to. The port is not known here, so an
     /// address that is named with one does not count.
     pub(crate) fn allows_address(&self, name: &str, address: IpAddr) -> bool {
-        let names_it = |host: &Host| host.is_name(name) || (host.port.is_none() && host.has_address(address));
+        let names_it = |host: &Host| {
+            (host.is_name(name) && (host.inside || is_public(address)))
+                || (host.port.is_none() && host.has_address(address))
+        };
         self.named.iter().any(names_it) || (self.public && is_public(address))
     }
 
@@ -248,5 +267,22 @@ mod tests {
         let named = Rules::public().and([host("10.0.0.0/8"), host("inside:8080")]);
         assert!(check(&named, "http://10.1.2.3/") && check(&named, "http://inside:8080/"));
         assert!(!check(&named, "http://inside:9090/"), "a port that is not named must not come along");
+    }
+
+    #[test]
+    fn a_named_host_has_a_private_address_only_if_that_is_named_too() {
+        let (near, far): (IpAddr, IpAddr) = ("10.1.2.3".parse().unwrap(), "8.8.8.8".parse().unwrap());
+        let url = Url::parse("https://docs.example.com/").unwrap();
+        for named in [host("docs.example.com"), host("*.example.com"), Host::of(&url).unwrap()] {
+            let rules = Rules::only([named.clone()]);
+            assert!(rules.allows_address("docs.example.com", far), "{named}");
+            assert!(!rules.allows_address("docs.example.com", near), "{named}");
+            assert!(rules.and([host("10.0.0.0/8")]).allows_address("docs.example.com", near), "{named}");
+        }
+        let service = Rules::only([Host::of_service(&url).unwrap()]);
+        assert!(service.allows_address("docs.example.com", near));
+        assert!(!service.allows_address("other.example.com", near));
+        let own: IpAddr = "127.0.0.1".parse().unwrap();
+        assert!(Rules::only([host("localhost:80")]).allows_address("localhost", own));
     }
 }

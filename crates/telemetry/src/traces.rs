@@ -141,7 +141,7 @@ impl Client {
             body_bytes: 1 << 20,
             redirects: 0,
         };
-        let egress = Egress::new(Rules::only([Host::of(url)?]), limits)?.untraced();
+        let egress = Egress::new(Rules::only([Host::of_service(url)?]), limits)?.untraced();
         Ok(Self { egress, runtime: runtime.handle().clone() })
     }
 }

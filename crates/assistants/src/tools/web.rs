@@ -23,8 +23,8 @@ impl Service {
     pub(super) fn at(name: &'static str, base: &str) -> Result<Self, String> {
         let base =
             Url::parse(base).map_err(|error| format!("the address of {name} cannot be used: {error}"))?;
-        let host =
-            Host::of(&base).map_err(|error| format!("the address of {name} cannot be used: {error}"))?;
+        let host = Host::of_service(&base)
+            .map_err(|error| format!("the address of {name} cannot be used: {error}"))?;
         let limits = EgressLimits { body_bytes: LARGEST, ..EgressLimits::default() };
         let egress = Egress::new(Rules::only([host]), limits).map_err(|error| error.to_string())?;
         Ok(Self { name, base, egress })

@@ -162,7 +162,7 @@ fn access(config: &Settings, is_open: bool) -> anyhow::Result<Access> {
     let access = access.for_pages_of(origins.clone()).at_most(*per_minute);
     let Some(url) = &oidc.issuer else { return Ok(access) };
     let address = Url::parse(url).context("in `serve.oidc.issuer`")?;
-    let egress = Egress::new(Rules::public().and([Host::of(&address)?]), EgressLimits::default())?;
+    let egress = Egress::new(Rules::public().and([Host::of_service(&address)?]), EgressLimits::default())?;
     let claims = Claims {
         tenant: oidc.tenant_claim.clone(),
         corpora: oidc.corpora_claim.clone(),

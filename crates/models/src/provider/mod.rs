@@ -57,7 +57,7 @@ impl Provider {
         if !base.path().ends_with('/') {
             base.set_path(&format!("{}/", base.path()));
         }
-        let host = Host::of(&base).map_err(|error| invalid(error.to_string()))?;
+        let host = Host::of_service(&base).map_err(|error| invalid(error.to_string()))?;
         // The silence is watched where the tokens are; this one is for everything else.
         let silence = limits.first_token.max(limits.between_tokens) * 2;
         let door = EgressLimits { connect: limits.connect, silence, ..EgressLimits::default() };

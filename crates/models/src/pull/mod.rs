@@ -161,7 +161,7 @@ pub async fn pull_library(
 fn way_to(source: &str) -> Result<Egress, PullError> {
     let invalid = |reason: String| ibid_egress::Error::Refused { host: source.to_owned(), reason };
     let url = Url::parse(source).map_err(|error| invalid(error.to_string()))?;
-    let host = Host::of(&url).map_err(|error| invalid(error.to_string()))?;
+    let host = Host::of_service(&url).map_err(|error| invalid(error.to_string()))?;
     let limits = EgressLimits { body_bytes: 4 << 30, ..EgressLimits::default() };
     Ok(Egress::new(Rules::public().and([host]), limits)?)
 }

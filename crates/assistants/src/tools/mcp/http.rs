@@ -33,7 +33,7 @@ impl EgressClient {
     /// The way to the server at an address.
     pub(super) fn to(address: &str) -> Result<Self, String> {
         let url = Url::parse(address).map_err(|error| format!("{address} is no address: {error}"))?;
-        let host = Host::of(&url).map_err(|error| error.to_string())?;
+        let host = Host::of_service(&url).map_err(|error| error.to_string())?;
         let limits = EgressLimits { body_bytes: LARGEST, ..EgressLimits::default() };
         Egress::new(Rules::only([host]), limits).map(Self).map_err(|error| error.to_string())
     }
