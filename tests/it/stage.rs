@@ -148,6 +148,19 @@ pub(crate) fn scope() -> Scope {
     Scope::of(Tenant::local())
 }
 
+/// What a person is asked in a turn.
+pub(crate) async fn asked(engine: &LocalEngine, run: RunId) -> Value {
+    let shared: Arc<dyn Engine> = Arc::new(engine.clone());
+    let mut events = turn_events(&shared, &scope(), run, 0).await.unwrap();
+    loop {
+        match events.next().await.expect("a person is asked").unwrap().event {
+            TurnEvent::Interrupted { value } => return value,
+            TurnEvent::Ended { error, .. } => panic!("nobody was asked: {error:?}"),
+            _ => {}
+        }
+    }
+}
+
 /// Waits for the end of a turn.
 pub(crate) async fn played(engine: &LocalEngine, run: RunId) -> Played {
     let shared: Arc<dyn Engine> = Arc::new(engine.clone());

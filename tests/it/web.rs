@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use futures_util::StreamExt;
 use ibid_assistants::WebAccess;
 use ibid_assistants::tools::{WebProvider, WebSettings};
+use ibid_core::ThreadId;
 use ibid_core::web::{WebRule, WebSearch};
-use ibid_core::{ThreadId, TurnEvent};
-use ibid_engine::{Engine, LocalEngine, turn_events};
+use ibid_engine::{Engine, LocalEngine};
 use ibid_testkit::{Reply, Script, ScriptedServer, Seen};
 use serde_json::{Value, json};
 
 use crate::library::search;
-use crate::stage::{Played, Stage, played, scope};
+use crate::stage::{Played, Stage, asked, played, scope};
 
 const QUESTION: &str = "Who won the world cup in 1998?";
 const PAGE: &str = "https://football.example/1998";
@@ -70,15 +69,7 @@ impl Scene {
     async fn ask(&self, reply: Option<Value>) -> Played {
         let run = self.stage.submit(&self.engine, ThreadId::new(), QUESTION, &[]).await;
         let Some(reply) = reply else { return played(&self.engine, run).await };
-        let shared: Arc<dyn Engine> = Arc::new(self.engine.clone());
-        let mut events = turn_events(&shared, &scope(), run, 0).await.unwrap();
-        let asked = loop {
-            match events.next().await.expect("a person is asked").unwrap().event {
-                TurnEvent::Interrupted { value } => break value,
-                TurnEvent::Ended { .. } => panic!("nobody was asked"),
-                _ => {}
-            }
-        };
+        let asked = asked(&self.engine, run).await;
         assert_eq!(asked["kind"], "web_search");
         assert_eq!(asked["queries"], json!([QUESTION]), "exactly what would be sent");
         assert_eq!(self.web.connections(), 0, "nothing is sent before the answer");

@@ -14,6 +14,15 @@ pub(crate) struct Call {
     pub(crate) name: String,
     /// With what.
     pub(crate) arguments: Value,
+    /// Whether a person was asked and did not allow it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) denied: bool,
+}
+
+impl Call {
+    pub(crate) fn new(id: String, name: String, arguments: Value) -> Self {
+        Self { id, name, arguments, denied: false }
+    }
 }
 
 /// What became of a call.

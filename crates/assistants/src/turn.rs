@@ -164,6 +164,8 @@ pub(crate) enum TurnUpdate {
     /// Which tools are to be called.
     #[serde(rename = "chose")]
     ToolCallsRequested { text: String, calls: Vec<Call>, spent: TurnCost },
+    /// Which of them a person did not allow, by their ids.
+    ToolCallsAnswered { denied: Vec<String> },
     /// What they gave back.
     #[serde(rename = "called")]
     ToolCallsFinished { results: Vec<ToolReport>, spent: TurnCost },
@@ -299,6 +301,11 @@ impl TurnState {
         matches!(intent, Some(Intent::Chat | Intent::General))
     }
 
+    /// Whether a model was shown what somebody else wrote: documents, results of tools, or answers made from them.
+    pub(crate) fn holds_untrusted_text(&self) -> bool {
+        !self.sources.is_empty() || self.rounds.len() > 1 || self.has_history()
+    }
+
     /// Everything that the person said in the window.
     pub(crate) fn said_by_person(&self) -> String {
         let earlier = self.request.history.iter().filter(|message| message.role == Role::User);
@@ -348,6 +355,11 @@ impl State for TurnState {
                     self.rounds.push(ToolRound { text, calls, results: Vec::new() });
                 }
                 self.spent = self.spent.and(spent);
+            }
+            TurnUpdate::ToolCallsAnswered { denied } => {
+                for call in &mut self.calls {
+                    call.denied = denied.contains(&call.id);
+                }
             }
             TurnUpdate::ToolCallsFinished { results, spent } => {
                 self.calls.clear();

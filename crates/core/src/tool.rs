@@ -62,6 +62,12 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// Whether it can change something elsewhere, so that a person is asked before a model that has read what others wrote
+    /// has it done.
+    fn needs_consent(&self) -> bool {
+        false
+    }
+
     /// Does it, on behalf of whoever the scope is of. The arguments are a model's and not to be trusted.
     ///
     /// # Errors

@@ -8,11 +8,12 @@ import os
 import sys
 
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.types import ToolAnnotations
 
 server = MCPServer("rates")
 
 
-@server.tool()
+@server.tool(annotations=ToolAnnotations(readOnlyHint=True))
 def exchange_rate(currency: str) -> str:
     """Tells how many Uruguayan pesos one unit of a currency is worth."""
     return {"USD": "1 USD = 40.25 UYU", "EUR": "1 EUR = 43.80 UYU"}[currency]
@@ -40,6 +41,14 @@ def header(name: str, context: Context) -> str:
 def end() -> str:
     """Ends the server, as a crash would."""
     os._exit(1)
+
+
+@server.tool()
+def note(text: str) -> str:
+    """Writes a note down."""
+    with open(os.environ["RATES_NOTES"], "a") as notes:
+        notes.write(text + "\n")
+    return "noted"
 
 
 if len(sys.argv) > 1:

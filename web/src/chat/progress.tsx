@@ -120,12 +120,13 @@ function optionsIn(value: unknown): readonly { number: number; title: string }[]
 
 /** Whether a question is answered with yes or no. */
 function isYesOrNo(value: unknown): boolean {
-  return typeof value === "object" && value !== null && "kind" in value && value.kind === "web_search";
+  const kind = typeof value === "object" && value !== null && "kind" in value ? value.kind : undefined;
+  return kind === "web_search" || kind === "tool_calls";
 }
 
-/** A question in words, with what would be sent if it is answered with yes; anything else as it is. */
+/** A question in words, with what would be sent or called if it is answered with yes; anything else as it is. */
 function InterruptQuestion({ value }: { value: unknown }) {
-  const { question, queries } = asQuestion(value);
+  const { question, queries, calls } = asQuestion(value);
   if (question === undefined) return <pre>{JSON.stringify(value, null, 2)}</pre>;
   return (
     <>
@@ -137,15 +138,21 @@ function InterruptQuestion({ value }: { value: unknown }) {
           ))}
         </ul>
       )}
+      {calls.map(({ id, name, arguments: given }) => (
+        <pre key={String(id)}>
+          {String(name)} {JSON.stringify(given, null, 2)}
+        </pre>
+      ))}
     </>
   );
 }
 
-function asQuestion(value: unknown): { question?: string; queries: readonly string[] } {
-  if (typeof value === "string") return { question: value, queries: [] };
-  if (typeof value !== "object" || value === null || !("question" in value)) return { queries: [] };
+function asQuestion(value: unknown) {
+  if (typeof value === "string") return { question: value, queries: [], calls: [] };
+  if (typeof value !== "object" || value === null || !("question" in value)) return { queries: [], calls: [] };
   const queries = "queries" in value && Array.isArray(value.queries) ? value.queries.map(String) : [];
-  return { question: String(value.question), queries };
+  const calls = "calls" in value ? objects(value.calls) : [];
+  return { question: String(value.question), queries, calls };
 }
 
 /** Describes a step. The server describes it in English, so a translated name is preferred. */

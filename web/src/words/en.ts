@@ -75,6 +75,7 @@ export const en = {
     check_answer: "Checking the answer",
     search_again: "Searching in other words",
     ask_web: "Asking whether the web may be searched",
+    ask_tools: "Asking whether tools may be used",
     web_search: "Searching the web",
     conclude: "Choosing the best answer",
     condense: "Understanding the question",

@@ -77,6 +77,7 @@ export const es: Words = {
     check_answer: "Comprobando la respuesta",
     search_again: "Buscando con otras palabras",
     ask_web: "Preguntando si se puede buscar en la web",
+    ask_tools: "Preguntando si se pueden usar herramientas",
     web_search: "Buscando en la web",
     conclude: "Eligiendo la mejor respuesta",
     condense: "Entendiendo la pregunta",

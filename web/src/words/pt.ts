@@ -77,6 +77,7 @@ export const pt: Words = {
     check_answer: "Verificando a resposta",
     search_again: "Procurando com outras palavras",
     ask_web: "Perguntando se a web pode ser consultada",
+    ask_tools: "Perguntando se ferramentas podem ser usadas",
     web_search: "Procurando na web",
     conclude: "Escolhendo a melhor resposta",
     condense: "Entendendo a pergunta",

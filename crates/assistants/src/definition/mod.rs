@@ -4,6 +4,7 @@ mod cache;
 mod catalogue;
 mod corrective;
 mod limits;
+mod mcp;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ pub use catalogue::{
 };
 pub use corrective::Corrective;
 pub use limits::Limits;
+pub use mcp::McpServer;
 
 use crate::format::TEXT;
 use crate::guard::Policy;
@@ -45,6 +47,8 @@ pub struct Definition {
     pub knowledge: Knowledge,
     /// What is done about statements that the documents do not bear out.
     pub guard: Policy,
+    /// What becomes of links and images that a model writes.
+    pub links: Links,
     /// The models that it uses, by their names in ibid.toml.
     pub models: Models,
     /// How it looks for what documents say.
@@ -115,6 +119,17 @@ impl Knowledge {
             Self::Open => "open",
         }
     }
+}
+
+/// What becomes of links, images and HTML that a model writes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Links {
+    /// They are shown as words: an image that a document talked a model into could carry what was read elsewhere.
+    #[default]
+    Inert,
+    /// They stay as they are written.
+    AsWritten,
 }
 
 /// Whether a model must call a tool before it answers.
@@ -276,35 +291,6 @@ impl Default for Routing {
     }
 }
 
-/// A server that speaks the Model Context Protocol: a command that is run here, or an address.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct McpServer {
-    /// What it is called in the names of its tools.
-    pub name: String,
-    /// The command that runs it, with its arguments.
-    #[serde(default)]
-    pub command: Vec<String>,
-    /// Variables of its environment. A command sees these, those of `pass_env`, and PATH, HOME and LANG.
-    #[serde(default)]
-    pub env: BTreeMap<String, String>,
-    /// The names of variables of ibid's own environment that it sees too.
-    #[serde(default)]
-    pub pass_env: Vec<String>,
-    /// Its address.
-    #[serde(default)]
-    pub url: Option<String>,
-    /// Headers of every request to that address.
-    #[serde(default)]
-    pub headers: BTreeMap<String, String>,
-    /// The environment variable that holds the token for that address.
-    #[serde(default)]
-    pub token_env: Option<String>,
-    /// Which of its tools; empty means all.
-    #[serde(default)]
-    pub tools: Vec<String>,
-}
-
 /// How the documents of an assistant are cut into chunks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -354,6 +340,7 @@ impl Default for Definition {
             formats: vec![TEXT.to_owned(), "structured".to_owned()],
             knowledge: Knowledge::default(),
             guard: Policy::default(),
+            links: Links::default(),
             models: Models::default(),
             retrieval: Retrieval::default(),
             routing: Routing::default(),

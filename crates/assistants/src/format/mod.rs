@@ -4,6 +4,7 @@
 mod check;
 mod draft;
 mod fields;
+mod inert;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 pub use draft::{CitationDraft, Draft, ParsedAnswer};
 pub(crate) use draft::{answer_so_far, without_signal_so_far};
+pub(crate) use inert::inert;
 
 /// The format without fields, which needs no schema.
 pub const TEXT: &str = "text";
@@ -160,6 +162,7 @@ fn whole(schema: &Value, fields: &Value, answer: &str, citations: Value) -> Valu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::definition::Links;
 
     fn shipped(name: &str) -> AnswerFormat {
         let (_, text) = SHIPPED.into_iter().find(|(shipped, _)| *shipped == name).unwrap();
@@ -180,7 +183,7 @@ mod tests {
             partial: false,
             cut_off: false,
         };
-        let written = draft.read(&format, crate::language::Language::english().texts());
+        let written = draft.read(&format, crate::language::Language::english().texts(), Links::Inert);
         assert_eq!(written.cited, [CitationDraft { source: 1, page: Some(3), quote: "2%".to_owned() }]);
         assert_eq!(written.claims, "Two percent [1].\n8539.52.00\n2%");
         let fields = format.fill(&written.fields, "Two percent [1].", json!([])).unwrap();

@@ -105,16 +105,34 @@ fn build(node_context: &Arc<NodeContext>) -> Result<Graph<TurnState>, BuildError
         };
     }
     if has(GraphKind::Agentic) {
-        let own = node_context.clone();
         let rounds = node_context.definition.limits.rounds as usize;
+        let asks = node_context.definition.mcp.iter().any(|server| !server.without_consent);
         let after_tools =
             move |turn: &TurnState| if turn.rounds.len() < rounds { "agent" } else { "generate" };
-        let after_agent =
-            move |turn: &TurnState| if steps::wants_tools(&own, turn) { "tools" } else { "generate" };
+        let own = node_context.clone();
+        let after_agent = move |turn: &TurnState| match turn {
+            _ if !steps::wants_tools(&own, turn) => "generate",
+            _ if asks && steps::needs_consent(&own, turn) => "ask_tools",
+            _ => "tools",
+        };
+        let mut ways = vec!["tools", "generate"];
+        if asks {
+            let (asking, answered) = (node_context.clone(), node_context.clone());
+            graph = graph
+                .interrupt(
+                    "ask_tools",
+                    move |turn: &TurnState| steps::tools_question(&asking, turn),
+                    move |turn: &TurnState, reply: steps::ToolsReply| {
+                        steps::tools_answered(&answered, turn, &reply)
+                    },
+                )
+                .edge("ask_tools", "tools");
+            ways.push("ask_tools");
+        }
         graph = model_node(graph, "plan", node_context, steps::plan, Some("agent"))
             .node("agent", node(node_context, steps::agent))
             .node("tools", node(node_context, steps::tools))
-            .branch("agent", after_agent, ["tools", "generate"])
+            .branch("agent", after_agent, ways)
             .branch("tools", after_tools, ["agent", "generate"])
             .at_most("tools", node_context.definition.limits.rounds, "generate");
         entries.push("plan");

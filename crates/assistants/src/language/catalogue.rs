@@ -57,6 +57,7 @@ pub(crate) struct Texts {
     pub(crate) does_not_answer_missing: String,
     pub(crate) best_round: String,
     pub(crate) may_search_web: String,
+    pub(crate) may_call_tools: String,
     pub(crate) similar_answer: String,
     pub(crate) options_found: String,
     pub(crate) options_all: String,

@@ -57,8 +57,7 @@ pub(crate) async fn agent(
     for ToolCall { id, name, arguments } in reply.calls {
         // The ids of a provider may repeat; ours name one call of the turn.
         let id = if id.is_empty() { "call".to_owned() } else { id };
-        let call =
-            Call { id: format!("{}.{}.{id}", turn.rounds.len() + 1, calls.len() + 1), name, arguments };
+        let call = Call::new(format!("{}.{}.{id}", turn.rounds.len() + 1, calls.len() + 1), name, arguments);
         let same = |other: &Call| (&other.name, &other.arguments) == (&call.name, &call.arguments);
         // What failed may be tried again.
         let answered = |round: &ToolRound, call: &Call| {
@@ -104,7 +103,7 @@ fn search(node_context: &NodeContext, turn: &TurnState) -> Option<Call> {
     let mut names = node_context.ports.tools.iter().map(|tool| &tool.spec().name);
     let name = names.find(|name| name.starts_with("search"))?.clone();
     let id = format!("{}.1.{OWN_SEARCH}", turn.rounds.len() + 1);
-    Some(Call { id, name, arguments: json!({ "query": turn.question }) })
+    Some(Call::new(id, name, json!({ "query": turn.question })))
 }
 
 /// Whether tools are called next; the answer is written when there is nothing to call or no more may be spent.

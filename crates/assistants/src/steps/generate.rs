@@ -8,8 +8,8 @@ use ibid_core::model::{ChatModel, ChatRequest, ModelError, Prompt};
 use ibid_graph::{Context, NodeError};
 use serde_json::json;
 
-use crate::definition::Knowledge;
-use crate::format::{Draft, TEXT, answer_so_far, without_signal_so_far};
+use crate::definition::{Knowledge, Links};
+use crate::format::{Draft, TEXT, answer_so_far, inert, without_signal_so_far};
 use crate::guard::Policy;
 use crate::language::filled;
 use crate::node_context::{NodeContext, Reply, emit, failed};
@@ -129,6 +129,10 @@ async fn listen(
             _ => Cow::Owned(answer_so_far(so_far)),
         };
         let answer = without_signal_so_far(&answer);
+        let answer = match node_context.definition.links {
+            Links::Inert => inert(&answer),
+            Links::AsWritten => answer,
+        };
         if let Some(new) = answer.get(told..).filter(|new| !new.is_empty()) {
             context.token(new);
             told = answer.len();

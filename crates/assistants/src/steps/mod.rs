@@ -2,6 +2,7 @@
 
 mod agent;
 mod arguments;
+mod ask_tools;
 mod check_answer;
 mod check_grounding;
 mod choose_option;
@@ -26,6 +27,7 @@ mod verify;
 mod web_search;
 
 pub(crate) use agent::{agent, wants_tools};
+pub(crate) use ask_tools::{ToolsReply, needs_consent, tools_answered, tools_question};
 pub(crate) use check_answer::check_answer;
 pub(crate) use check_grounding::check_grounding;
 pub(crate) use choose_option::{MOST_QUESTIONS, OptionReply, choose_option, option_question};

@@ -42,7 +42,7 @@ pub(crate) async fn tools(
 }
 
 async fn one(node_context: &NodeContext, turn: &TurnState, context: &Context, call: &Call) -> ToolReport {
-    let Call { id, name, arguments } = call;
+    let Call { id, name, arguments, denied } = call;
     let started = ToolCallStarted { id: id.clone(), name: name.clone(), arguments: arguments.clone() };
     emit(context, &TurnEvent::ToolCallStarted(started));
     let tool = node_context.ports.tools.iter().find(|tool| tool.spec().name == *name);
@@ -52,6 +52,7 @@ async fn one(node_context: &NodeContext, turn: &TurnState, context: &Context, ca
                 node_context.ports.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
             Err(CallFailure::Wrong(format!("there is no tool `{name}`; there are {}", names.join(", "))))
         }
+        Some(_) if *denied => Err(CallFailure::Wrong("the person did not allow this call".to_owned())),
         Some(tool) => {
             let (schema, asks) = (&tool.spec().parameters, tool.question_argument());
             let arguments = mended(schema, arguments.clone(), asks, &turn.question);

@@ -28,7 +28,7 @@ pub(crate) async fn verify(
 ) -> Result<TurnUpdate, NodeError> {
     let Some(draft) = &turn.draft else { return Err(Terminal::new("nothing was written").into()) };
     let format = node_context.format(&turn)?;
-    let written = draft.read(format, turn.texts());
+    let written = draft.read(format, turn.texts(), node_context.definition.links);
     let knowledge = node_context.definition.knowledge;
     if turn.is_chat() || turn.sources.is_empty() {
         let unknown = !turn.is_chat() && knowledge == Knowledge::Documents;

@@ -33,14 +33,19 @@ pub(crate) struct WebReply(Value);
 impl WebReply {
     /// Whether it is a yes.
     pub(crate) fn is_yes(&self) -> bool {
-        match &self.0 {
-            Value::Bool(agreed) => *agreed,
-            Value::String(text) => {
-                let text = text.trim().trim_end_matches(['.', '!']).to_lowercase();
-                matches!(text.as_str(), "yes" | "y" | "s\u{ed}" | "si" | "sim" | "allow" | "ok")
-            }
-            _ => false,
+        is_yes(&self.0)
+    }
+}
+
+/// Whether an answer is a yes.
+pub(super) fn is_yes(answer: &Value) -> bool {
+    match answer {
+        Value::Bool(agreed) => *agreed,
+        Value::String(text) => {
+            let text = text.trim().trim_end_matches(['.', '!']).to_lowercase();
+            matches!(text.as_str(), "yes" | "y" | "s\u{ed}" | "si" | "sim" | "allow" | "ok")
         }
+        _ => false,
     }
 }
 

@@ -74,6 +74,7 @@ struct McpTool {
     spec: ToolSpec,
     /// What the server calls it.
     name: String,
+    needs_consent: bool,
     connection: Arc<Connection>,
 }
 
@@ -107,8 +108,10 @@ pub async fn connect(server: &McpServer) -> Result<Vec<Arc<dyn Tool>>, String> {
             description: description.chars().take(LONGEST_DESCRIPTION).collect(),
             parameters: Value::Object(tool.input_schema.as_ref().clone()),
         };
-        Arc::new(McpTool { spec, name: tool.name.into_owned(), connection: connection.clone() })
-            as Arc<dyn Tool>
+        let only_reads = tool.annotations.as_ref().and_then(|hints| hints.read_only_hint) == Some(true);
+        let needs_consent = !only_reads && !server.without_consent;
+        let (name, connection) = (tool.name.into_owned(), connection.clone());
+        Arc::new(McpTool { spec, name, needs_consent, connection }) as Arc<dyn Tool>
     });
     Ok(tools.collect())
 }
@@ -156,6 +159,10 @@ async fn begin(server: &McpServer) -> Result<Live, String> {
 impl Tool for McpTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn needs_consent(&self) -> bool {
+        self.needs_consent
     }
 
     async fn call(&self, _scope: &Scope, given: Value) -> Result<ToolOutput, ToolError> {
