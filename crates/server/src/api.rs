@@ -2,13 +2,14 @@
 
 use axum::Router;
 use axum::handler::Handler;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use ibid_core::AccessRole;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
+use crate::audit::audit;
 use crate::http::require;
 use crate::state::ServerState;
 
@@ -34,6 +35,7 @@ pub(crate) struct Operation {
     files: bool,
     query: Vec<(&'static str, &'static str)>,
     answer: Answer,
+    audited: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -60,6 +62,7 @@ pub(crate) fn operation(
         files: false,
         query: Vec::new(),
         answer: Answer::Json,
+        audited: false,
     }
 }
 
@@ -104,6 +107,18 @@ impl Operation {
     pub(crate) fn nothing(mut self) -> Self {
         self.answer = Answer::Nothing;
         self
+    }
+
+    /// It is noted who does it, as of everything that deletes, changes, or needs a higher role to be done.
+    pub(crate) fn audited(mut self) -> Self {
+        self.audited = true;
+        self
+    }
+
+    /// Whether it is noted who does it.
+    fn is_audited(&self, method: &str) -> bool {
+        let changes = matches!(method, "delete" | "patch");
+        changes || self.audited || (method == "post" && self.role > Some(AccessRole::Reader))
     }
 
     fn describe(&self, path: &str, schemas: &mut SchemaGenerator) -> Value {
@@ -214,13 +229,17 @@ impl Api {
         route: MethodRouter<ServerState>,
         operation: &Operation,
     ) -> Self {
-        let described = operation.describe(path, &mut self.schemas);
+        let mut described = operation.describe(path, &mut self.schemas);
+        if operation.is_audited(method) {
+            described["x-ibid-audited"] = json!(true);
+        }
         let at = self.paths.entry(path).or_insert_with(|| json!({}));
         at[method] = described;
         let route = match operation.role {
             Some(role) => route.layer(from_fn_with_state(role, require)),
             None => route,
         };
+        let route = if operation.is_audited(method) { route.layer(from_fn(audit)) } else { route };
         self.router = self.router.route(path, route);
         self
     }

@@ -29,7 +29,7 @@ pub(crate) fn routes(api: Api) -> Api {
     api.get("/datasets", list, on("Datasets by name").gives::<Vec<DatasetView>>())
         .get("/datasets/{dataset}", items, on("The questions of a dataset").gives::<Vec<DatasetItem>>())
         .delete("/datasets/{dataset}", delete, on("Delete a dataset").nothing())
-        .get("/datasets/{dataset}/export", export, on("A dataset as a file for `ibid eval`").file())
+        .get("/datasets/{dataset}/export", export, on("A dataset as a file for `ibid eval`").file().audited())
         .post(
             "/datasets/{dataset}/items",
             add,

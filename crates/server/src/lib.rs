@@ -6,6 +6,7 @@
 mod access;
 mod api;
 mod assistants;
+mod audit;
 mod connections;
 mod datasets;
 mod docs;

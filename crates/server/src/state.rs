@@ -11,6 +11,7 @@ use ibid_telemetry::MetricsRegistry;
 use tokio::sync::Mutex;
 
 use crate::access::Access;
+use crate::audit::{AUDIT_FILE, AuditLog};
 use crate::http::{Caller, Problem};
 use crate::slots::{CallerSlot, CallerSlots, half_of_the_cores};
 
@@ -23,6 +24,7 @@ struct Inner {
     engine: Arc<dyn Engine>,
     access: Access,
     metrics: Option<MetricsRegistry>,
+    audit_log: AuditLog,
     large_answers: CallerSlots,
     /// What the last check of each part found, in the order of the checks.
     found: Vec<Mutex<Option<Found>>>,
@@ -37,13 +39,27 @@ impl ServerState {
         let engine = app.engine()?.clone();
         let found = app.health_checks().iter().map(|_| Mutex::default()).collect();
         let large_answers = CallerSlots::new(half_of_the_cores(), 1);
-        let inner = Inner { app, engine, access, metrics, large_answers, found };
+        let audit_log = if app.settings().serve.audit {
+            let path = app.settings().data.join(AUDIT_FILE);
+            AuditLog::open(&path).map_err(|error| {
+                let why = format!("the audit log {} cannot be opened: {error}", path.display());
+                Error::Failed(format!("{why}; `serve.audit = false` does without"))
+            })?
+        } else {
+            AuditLog::default()
+        };
+        let inner = Inner { app, engine, access, metrics, audit_log, large_answers, found };
         Ok(Self(Arc::new(inner)))
     }
 
     /// Waits for one's turn to put an answer together that may be large, until what is given back is dropped.
     pub(crate) async fn large_answer(&self, caller: &Caller) -> Option<CallerSlot> {
         self.0.large_answers.wait(&caller.name).await.ok()
+    }
+
+    /// Who did what.
+    pub(crate) fn audit_log(&self) -> &AuditLog {
+        &self.0.audit_log
     }
 
     /// What counts, if something does.

@@ -23,6 +23,9 @@ pub struct ServeSettings {
     pub origins: Vec<String>,
     /// How many requests each caller may make in a minute. Without it, they are not limited.
     pub per_minute: Option<NonZeroU32>,
+    /// Whether it is written down who signs in, loads, deletes, changes, shares and exports, and who is refused: in
+    /// `audit.jsonl` in the data folder.
+    pub audit: bool,
 }
 
 impl Default for ServeSettings {
@@ -33,6 +36,7 @@ impl Default for ServeSettings {
             oidc: OidcSettings::default(),
             origins: Vec::new(),
             per_minute: None,
+            audit: true,
         }
     }
 }

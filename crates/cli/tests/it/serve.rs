@@ -1,11 +1,13 @@
 //! The server as its clients use it: published ones, unmodified, against `ibid serve` with a scripted model.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use ibid_testkit::{RealModels, RealServer, Reply, Script, ScriptedServer, Seen};
+use serde_json::Value;
 
 use super::assistants::with_model;
 use super::documents::{folder, sample};
@@ -228,6 +230,33 @@ fn every_role_may_do_what_it_may_and_no_more() {
     let mut command = Command::new(RealModels::find().path("clients/bin/python"));
     command.arg(clients("authorisation.py")).args([&serving.url, key.trim()]);
     passes(command);
+    who_did_what_is_written_down(folder.path(), key.trim());
+}
+
+/// Every route that the description calls audited was used, and has a line; nothing that is secret is in any.
+fn who_did_what_is_written_down(folder: &Path, key: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    let file = folder.join("ibid-data/audit.jsonl");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let (text, described) =
+        (std::fs::read_to_string(file).unwrap(), include_str!("../../../../docs/openapi.json"));
+    assert!(!text.contains(key) && !text.contains("ibid_"), "no key is written down");
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let known = ["time", "action", "tenant", "caller", "role", "path", "detail", "status", "trace_id"];
+    let keys = lines.iter().flat_map(|line| line.as_object().unwrap().keys());
+    keys.for_each(|key| assert!(known.contains(&key.as_str()), "{key}"));
+    let done: BTreeSet<&str> = lines.iter().map(|line| line["action"].as_str().unwrap()).collect();
+    let described: Value = serde_json::from_str(described).unwrap();
+    let mut expected = BTreeSet::from(["sign_in".to_owned(), "refused".to_owned()]);
+    for (path, methods) in described["paths"].as_object().unwrap() {
+        let methods = methods.as_object().unwrap().iter();
+        let audited = methods.filter(|(_, told)| told["x-ibid-audited"] == true);
+        expected.extend(audited.map(|(method, _)| format!("{} {path}", method.to_uppercase())));
+    }
+    assert!(expected.len() > 12, "{expected:?}");
+    let missing: Vec<&String> = expected.iter().filter(|action| !done.contains(action.as_str())).collect();
+    assert!(missing.is_empty(), "{missing:?} are not among {done:?}");
+    assert!(lines.iter().any(|line| line["detail"] == "shared"), "a thread was shared");
 }
 
 #[test]

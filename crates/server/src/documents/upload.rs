@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt as _;
 
 use super::incoming::{Incoming, bounded, upload_slot};
+use crate::audit::AuditDetail;
 use crate::http::{Caller, Json, Problem};
 use crate::state::ServerState;
 
@@ -81,6 +82,9 @@ struct TakenOne {
     run_id: String,
 }
 
+/// They are taken, and it is noted which they are.
+type Accepted = (StatusCode, Extension<AuditDetail>, axum::Json<Taken>);
+
 /// A file that came in.
 struct ReceivedFile {
     name: String,
@@ -92,7 +96,7 @@ async fn upload(
     caller: Caller,
     Extension(mut incoming): Extension<Incoming>,
     mut form: Multipart,
-) -> Result<(StatusCode, axum::Json<Taken>), Problem> {
+) -> Result<Accepted, Problem> {
     let _slot = upload_slot(&caller.name).await?;
     let (mut about, mut files) = (DocumentForm::default(), Vec::new());
     let (mut fields, mut room) = (0, app.documents()?.largest_bytes().max(LARGEST_REQUEST));
@@ -155,7 +159,13 @@ async fn upload(
         }
         Ok(taken)
     });
-    Ok((StatusCode::ACCEPTED, axum::Json(Taken { documents: taken.await? })))
+    Ok(accepted(taken.await?))
+}
+
+fn accepted(documents: Vec<TakenOne>) -> Accepted {
+    let ids: Vec<&str> = documents.iter().map(|taken| taken.document_id.0.as_str()).collect();
+    let detail = Extension(AuditDetail(ids.join(" ")));
+    (StatusCode::ACCEPTED, detail, axum::Json(Taken { documents }))
 }
 
 /// Begins loads, also if whoever sent the documents has gone meanwhile: what is in the ledger must be begun, and watched.
@@ -169,7 +179,7 @@ pub(super) async fn fetch(
     State(app): State<ServerState>,
     caller: Caller,
     Json(asked): Json<Fetch>,
-) -> Result<(StatusCode, axum::Json<Taken>), Problem> {
+) -> Result<Accepted, Problem> {
     let url =
         url::Url::parse(&asked.url).map_err(|error| Problem::invalid(format!("{}: {error}", asked.url)))?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -178,7 +188,7 @@ pub(super) async fn fetch(
     let Fetch { url, about } = asked;
     let taken =
         to_the_end(async move { load(&app, &caller, &about, url, LoadContent::Remote).await }).await?;
-    Ok((StatusCode::ACCEPTED, axum::Json(Taken { documents: vec![taken] })))
+    Ok(accepted(vec![taken]))
 }
 
 impl DocumentForm {

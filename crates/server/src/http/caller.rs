@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Response, header};
+use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::IntoResponse as _;
 use ibid_core::trace::TraceParent;
@@ -74,16 +74,25 @@ pub(crate) async fn authenticate(
     mut request: Request,
     next: Next,
 ) -> Response<Body> {
+    let trace = request.extensions().get().copied();
     match app.access().caller(key_of(request.headers()), request.headers()).await {
         Ok(mut caller) => {
-            caller.trace = request.extensions().get().copied();
+            caller.trace = trace;
+            app.audit_log().signed_in(&caller, trace);
+            request.extensions_mut().insert(app.audit_log().clone());
             let span = tracing::Span::current();
             span.record("caller", &*caller.name);
             span.record("tenant", caller.scope.tenant().as_str());
             request.extensions_mut().insert(caller);
             next.run(request).await
         }
-        Err(problem) => problem.into_response(),
+        Err(problem) => {
+            let response = problem.into_response();
+            if matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+                app.audit_log().refused(request.uri().path(), response.status(), trace);
+            }
+            response
+        }
     }
 }
 

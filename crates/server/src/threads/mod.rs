@@ -23,6 +23,7 @@ pub(crate) use history::ThreadHistory;
 pub(crate) use wire::{Select, interrupts, stamp};
 
 use crate::api::{Api, operation};
+use crate::audit::AuditDetail;
 use crate::http::{Caller, Json, Problem, Query, thread_id};
 use crate::state::ServerState;
 use wire::{order_of, status_of};
@@ -37,7 +38,7 @@ pub(crate) fn routes(api: Api) -> Api {
     api.post("/threads", create, on("Begin a conversation").takes::<Create>().gives::<ThreadView<'_>>())
         .post("/threads/search", search, on("List conversations").takes::<Search>().gives::<Vec<ThreadView<'_>>>())
         .post("/threads/count", count, on("Count conversations").takes::<Search>().gives::<u64>())
-        .post("/threads/prune", prune, on("Delete several conversations").takes::<Prune>())
+        .post("/threads/prune", prune, on("Delete several conversations").takes::<Prune>().audited())
         .get("/threads/{thread}", one, on("A conversation").gives::<ThreadView<'_>>())
         .patch(
             "/threads/{thread}",
@@ -144,11 +145,17 @@ async fn note(
     Json(asked): Json<Note>,
 ) -> Result<Response<Body>, Problem> {
     let update = ThreadUpdate { metadata: asked.metadata.unwrap_or_default(), shared: asked.shared };
+    let shared = update.shared.map(|shared| if shared { "shared" } else { "no longer shared" });
     let thread = app.engine().update_thread(&caller.scope, thread_id(&thread)?, update).await?;
-    if headers.get("prefer").is_some_and(|prefer| prefer.as_bytes() == b"return=minimal") {
-        return Ok(StatusCode::NO_CONTENT.into_response());
+    let mut response = if headers.get("prefer").is_some_and(|prefer| prefer.as_bytes() == b"return=minimal") {
+        StatusCode::NO_CONTENT.into_response()
+    } else {
+        axum::Json(view(&app, &caller, &thread, &Select::default()).await?).into_response()
+    };
+    if let Some(shared) = shared {
+        response.extensions_mut().insert(AuditDetail(shared.to_owned()));
     }
-    Ok(axum::Json(view(&app, &caller, &thread, &Select::default()).await?).into_response())
+    Ok(response)
 }
 
 async fn delete(
