@@ -229,6 +229,7 @@ async fn open_documents(
     let local = LocalSettings {
         at_once: Some(settings.ingest.at_once),
         recover_on_open: false,
+        crashes: settings.ingest.crashes.into(),
         ..settings.engine_settings()
     };
     let engine = LocalEngine::open(&settings.ingestion_file(), graphs, local).await;

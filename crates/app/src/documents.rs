@@ -445,8 +445,12 @@ impl DocumentService {
         let mut loaded_after_all = false;
         if matches!(job.status, RunStatus::Failed | RunStatus::Stopped) {
             let others = self.jobs(scope, &request.document()).await?;
+            let why = job.error.as_deref().filter(|_| job.set_aside);
             if others.iter().all(|(other, _)| other.status.is_final()) {
-                loaded_after_all = self.0.ingestion.rollback(request, run).await?;
+                loaded_after_all = match why {
+                    Some(why) => self.0.ingestion.give_up(request, run, why).await?,
+                    None => self.0.ingestion.rollback(request, run).await?,
+                };
             } else {
                 self.0.ingestion.discard_staging(request, run).await?;
             }

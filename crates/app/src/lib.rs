@@ -31,9 +31,10 @@ pub use builder::AppBuilder;
 pub use documents::{DocumentFields, DocumentService, IfLoading, LoadContent, LoadHandle, StartedLoad};
 pub use error::{DoingExt, Error};
 pub use eval::{EvalCandidate, EvalPlan, EvalProgress, evaluate};
-pub use health::{CheckResult, HealthCheck, ModelInfo, ServerInfo, data_folder_check, engine_file_check};
+pub use health::{CheckResult, HealthCheck, ModelInfo, ServerInfo};
 pub use health::{
-    embedding_check, grounding_check, pdf_check, provider_check, recognition_check, reranking_check,
+    data_folder_check, disk_check, embedding_check, engine_file_check, grounding_check, pdf_check,
+    provider_check, recognition_check, reranking_check, sandbox_check, set_aside_loads_check,
 };
 pub use insights::{Insights, ModelTotals, TurnTotals};
 pub use models::{ModelCatalog, NO_EMBEDDING, pulled_models};

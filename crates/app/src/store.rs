@@ -108,9 +108,13 @@ fn unopened(location: &str) -> String {
 }
 
 /// Reads documents, each in a process of this program.
-fn reader(settings: &Settings) -> Result<Reader, Error> {
+pub(crate) fn reader(settings: &Settings) -> Result<Reader, Error> {
     let program = std::env::current_exe().doing(|| "this program cannot find itself".to_owned())?;
-    let limits = ReaderLimits { memory: settings.ingest.memory_mb << 20, ..ReaderLimits::default() };
+    let limits = ReaderLimits {
+        memory: settings.ingest.memory_mb << 20,
+        require_landlock: settings.ingest.require_landlock,
+        ..ReaderLimits::default()
+    };
     let mut reader = Reader::new(program, [READ_COMMAND]).within(limits);
     // The allocator sets room aside, which would count as memory that is used.
     reader = reader.with_variable("MIMALLOC_ARENA_RESERVE", "32M");

@@ -89,6 +89,8 @@ pub struct Job {
     pub result: Option<Value>,
     /// Why it failed, if it did.
     pub error: Option<String>,
+    /// Whether it was given up because processes ended again and again while they worked on it.
+    pub set_aside: bool,
 }
 
 /// A job that has not ended, of any tenant.

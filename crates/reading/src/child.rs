@@ -3,12 +3,13 @@
 use std::io::{Read, Write};
 
 use crate::formats::Parser;
-use crate::protocol::{Failure, Output, ReaderMessage, Request};
-use crate::{pdf, sandbox};
+use crate::protocol::{Failure, Output, ReaderMessage, Request, Work};
+use crate::sandbox::Duty;
+use crate::{pdf, recognition, sandbox};
 
-/// Reads the file on standard input as the request on the command line says, and writes what it finds to
-/// standard output. A program that uses this library calls it, before anything else, when it was started
-/// with the arguments of its [`Reader`](crate::Reader).
+/// Does with the file on standard input what the request on the command line says, and writes what it finds to standard
+/// output. A program that uses this library calls it, before anything else, when it was started with the arguments of its
+/// [`Reader`](crate::Reader).
 pub fn read_in_this_process(request: &str) -> bool {
     let mut stdout = std::io::stdout().lock();
     run(request, &mut std::io::stdin().lock(), &mut stdout)
@@ -25,31 +26,40 @@ fn run(request: &str, input: &mut dyn Read, to: &mut dyn Write) -> bool {
 }
 
 fn attempt(request: &str, input: &mut dyn Read, output: &mut Output<'_>) -> Result<(), Failure> {
-    let request: Request = serde_json::from_str(request)
+    let Request { limits, work } = serde_json::from_str(request)
         .map_err(|error| Failure::Machine(format!("the request is unclear: {error}")))?;
-    sandbox::enter(&request).map_err(|error| {
-        Failure::Machine(format!("the limits of the reading process could not be set: {error}"))
-    })?;
+    let unconfined = |error: std::io::Error| {
+        Failure::Machine(format!("the process that reads documents cannot be confined: {error}"))
+    };
+    let (kind, pages, pdfium, images) = match work {
+        Work::Read { kind, pages, pdfium, images } => (kind, pages, pdfium, images),
+        Work::Recognise { languages } => {
+            let program = recognition::program()?;
+            sandbox::enter(Duty::Recognise { program: &program }, &limits).map_err(unconfined)?;
+            return Err(recognition::become_program(&program, &languages));
+        }
+    };
+    let status = sandbox::enter(Duty::Read { pdfium: pdfium.as_deref() }, &limits).map_err(unconfined)?;
+    output.say(&ReaderMessage::Confined(status));
     let mut bytes = Vec::new();
     input
         .read_to_end(&mut bytes)
         .map_err(|error| Failure::Ended(format!("the file could not be read: {error}")))?;
-    match request.kind.entry().parser {
+    match kind.entry().parser {
         Parser::Pdfium => {
-            let library =
-                request.pdfium.ok_or_else(|| Failure::Library("no path is configured".to_owned()))?;
-            pdf::read(bytes, &library, request.languages.as_deref(), request.pages, output)
+            let library = pdfium.ok_or_else(|| Failure::Library("no path is configured".to_owned()))?;
+            pdf::read(bytes, &library, images, pages, output)
         }
         Parser::Text(parse) => {
-            let (title, pages) = parse(&decoded(&bytes));
-            let count = u32::try_from(pages.len()).map_err(|_| Failure::TooManyPages(u32::MAX))?;
+            let (title, found) = parse(&decoded(&bytes));
+            let count = u32::try_from(found.len()).map_err(|_| Failure::TooManyPages(u32::MAX))?;
             output.opened(count, title);
-            for page in pages.into_iter().filter(|page| request.pages.contains(&(page.number - 1))) {
+            for page in found.into_iter().filter(|page| pages.contains(&(page.number - 1))) {
                 output.page(page);
             }
             Ok(())
         }
-        Parser::Rows(read) => read(bytes, request.pages, output),
+        Parser::Rows(read) => read(bytes, pages, output),
     }
 }
 

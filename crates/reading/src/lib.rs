@@ -11,6 +11,7 @@ pub mod page;
 mod pdf;
 mod protocol;
 mod reader;
+mod recognition;
 mod sandbox;
 pub mod whole;
 
@@ -18,3 +19,4 @@ pub use child::read_in_this_process;
 pub use formats::{FILE_FORMATS, FileFormat, FormatEntry, format_of, format_of_name, format_of_rows};
 pub use protocol::Failure;
 pub use reader::{Reader, ReaderLimits, Reading};
+pub use sandbox::SandboxStatus;

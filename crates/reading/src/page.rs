@@ -248,6 +248,12 @@ impl Page {
         }
     }
 
+    /// Notes that it is an image whose text is not known, and why.
+    pub(crate) fn not_recognised(&mut self, why: &str) {
+        self.skipped = Some(Skip::NotRead);
+        self.remarks.push(format!("It is an image, and its text was not recognised: {why}."));
+    }
+
     /// Everything it says, block by block.
     pub fn text(&self) -> String {
         self.blocks.iter().map(Block::text).collect::<Vec<_>>().join("\n\n")

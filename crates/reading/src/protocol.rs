@@ -8,31 +8,71 @@ use serde::{Deserialize, Serialize};
 
 use crate::formats::FileFormat;
 use crate::page::Page;
+use crate::sandbox::{ProcessLimits, SandboxStatus};
 
-/// What a reading process is to do with the file on its standard input.
+/// What a process is to do with the file on its standard input.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Request {
-    pub(crate) kind: FileFormat,
-    /// Which pages, counted from 0.
-    pub(crate) pages: Range<u32>,
-    /// Where PDFium's library is.
-    pub(crate) pdfium: Option<PathBuf>,
-    /// The languages of pages that are images, as tesseract names them.
-    pub(crate) languages: Option<String>,
-    /// The most address space, in bytes.
-    pub(crate) memory: u64,
-    /// The most time on a processor, in seconds.
-    pub(crate) seconds: u64,
+    pub(crate) limits: ProcessLimits,
+    pub(crate) work: Work,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Work {
+    /// To read pages of a document.
+    Read {
+        kind: FileFormat,
+        /// Which pages, counted from 0.
+        pages: Range<u32>,
+        /// Where PDFium's library is.
+        pdfium: Option<PathBuf>,
+        /// Whether the pixels of pages that are images are wanted.
+        images: bool,
+    },
+    /// To recognise the text of an image, in languages as tesseract names them.
+    Recognise { languages: String },
 }
 
 /// What a reading process says.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ReaderMessage {
-    Opened { pages: u32, title: Option<String> },
+    /// It gave up what it does not need, and has read nothing yet.
+    Confined(SandboxStatus),
+    Opened {
+        pages: u32,
+        title: Option<String>,
+    },
     Page(Page),
+    /// A page that is an image. Its pixels follow the line, a byte for each.
+    Image {
+        page: Page,
+        size: ImageSize,
+    },
     Failed(Failure),
     Done,
+}
+
+/// The size of an image of a page.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub(crate) struct ImageSize {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    /// Pixels for each point.
+    pub(crate) scale: f32,
+}
+
+impl ImageSize {
+    /// No side of an image is longer than this.
+    pub(crate) const MOST_PIXELS: u32 = 5000;
+
+    /// How many bytes it takes; none if it is larger than images are.
+    pub(crate) fn bytes(self) -> Option<u64> {
+        let fits = |side: u32| (1..=Self::MOST_PIXELS).contains(&side);
+        let whole = fits(self.width) && fits(self.height) && self.scale.is_finite() && self.scale > 0.0;
+        whole.then(|| u64::from(self.width) * u64::from(self.height))
+    }
 }
 
 /// Why a document cannot be read at all.
@@ -84,6 +124,11 @@ impl<'a> Output<'a> {
 
     pub(crate) fn page(&mut self, page: Page) {
         self.say(&ReaderMessage::Page(page));
+    }
+
+    pub(crate) fn image(&mut self, page: Page, size: ImageSize, pixels: &[u8]) {
+        self.say(&ReaderMessage::Image { page, size });
+        self.closed |= self.to.write_all(pixels).and_then(|()| self.to.flush()).is_err();
     }
 
     /// Whether nobody listens any more, so that reading on is for nothing.

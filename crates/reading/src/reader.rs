@@ -12,7 +12,9 @@ use tokio::process::{Child, ChildStdout, Command};
 
 use crate::formats::FileFormat;
 use crate::page::Page;
-use crate::protocol::{Failure, ReaderMessage, Request};
+use crate::protocol::{Failure, ImageSize, ReaderMessage, Request, Work};
+use crate::recognition;
+use crate::sandbox::{ProcessLimits, SandboxStatus};
 
 /// What a reading process may use.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +35,8 @@ pub struct ReaderLimits {
     pub crashes: usize,
     /// The most pages of a file.
     pub most_pages: u32,
+    /// Whether nothing is read where the kernel cannot keep a reading process from other files (Linux).
+    pub require_landlock: bool,
 }
 
 impl Default for ReaderLimits {
@@ -46,6 +50,7 @@ impl Default for ReaderLimits {
             pages: 200,
             crashes: 3,
             most_pages: 50_000,
+            require_landlock: true,
         }
     }
 }
@@ -74,6 +79,8 @@ pub struct Reading {
     pub said: u64,
     /// How often the reading process ended before its time.
     pub crashes: usize,
+    /// What the reading process was confined by.
+    pub sandbox: SandboxStatus,
 }
 
 impl Reader {
@@ -128,6 +135,15 @@ impl Reader {
         self
     }
 
+    /// Starts a reading process and says what confines it on this machine.
+    ///
+    /// # Errors
+    /// Fails when it does not start, or cannot be confined.
+    pub async fn sandbox(&self) -> Result<SandboxStatus, Failure> {
+        let nothing = Path::new("/dev/null");
+        Ok(self.read(nothing, FileFormat::Text, 0..0, |_, _| {}).await?.sandbox)
+    }
+
     /// Reads some pages of a file, counted from 0. Each page is shown as soon as it is read. A page that
     /// ends its process is left out, with the reason, and reading goes on behind it.
     pub async fn read(
@@ -174,21 +190,19 @@ impl Reader {
     ) -> Result<Option<String>, Failure> {
         let (first, until) = (pages.start, pages.end);
         let many = u64::from(pages.end.saturating_sub(pages.start).min(self.limits.pages));
-        let request = Request {
-            kind,
-            pdfium: self.pdfium.clone(),
-            languages: self.languages.clone(),
-            memory: self.limits.memory,
-            seconds: self.limits.opening.as_secs() + many * self.limits.page.as_secs().max(1),
-            pages,
-        };
-        let mut child = self.start(file, &request)?;
+        let seconds = self.limits.opening.as_secs() + many * self.limits.page.as_secs().max(1);
+        let images = self.languages.is_some();
+        let work = Work::Read { kind, pages, pdfium: self.pdfium.clone(), images };
+        let file = File::open(file)
+            .map_err(|error| Failure::Machine(format!("the file cannot be opened: {error}")))?;
+        let mut child = self.start(work, seconds, Stdio::from(file))?;
         let Some(stdout) = child.stdout.take() else {
             return Err(Failure::Machine("the output of the reading process is not there".to_owned()));
         };
         let mut stdout = BufReader::new(stdout);
         let before = reading.pages.len();
         let opened = reading.count > 0;
+        let mut sandbox = None;
         let why = loop {
             let next = u32::try_from(reading.pages.len() - before).unwrap_or(u32::MAX).saturating_add(first);
             let end = until.min(reading.count);
@@ -197,11 +211,18 @@ impl Reader {
                     return Err(Failure::TooManyPages(pages));
                 }
                 Ok(Some(ReaderMessage::Opened { pages, title })) => {
+                    reading.sandbox = sandbox.unwrap_or_default();
                     reading.count = pages;
                     reading.title = title;
                 }
+                // Its first word is its own; what it says after it has seen the file may be the file's.
+                Ok(Some(ReaderMessage::Confined(status))) => {
+                    sandbox.get_or_insert(status);
+                }
                 // What was asked for, in its order, and nothing else: the process may be in other hands.
-                Ok(Some(ReaderMessage::Page(page))) if page.number != next + 1 || next >= end => {
+                Ok(Some(ReaderMessage::Page(page) | ReaderMessage::Image { page, .. }))
+                    if page.number != next + 1 || next >= end =>
+                {
                     let _ = child.kill().await;
                     break format!("it spoke of page {} out of turn", page.number);
                 }
@@ -209,6 +230,14 @@ impl Reader {
                     break "it ended before its last page".to_owned();
                 }
                 Ok(Some(ReaderMessage::Page(page))) => {
+                    on_page(&page, reading.count);
+                    reading.pages.push(page);
+                }
+                Ok(Some(ReaderMessage::Image { mut page, size })) => {
+                    if let Err(why) = self.recognise(&mut page, size, &mut stdout).await {
+                        let _ = child.kill().await;
+                        break why;
+                    }
                     on_page(&page, reading.count);
                     reading.pages.push(page);
                 }
@@ -227,10 +256,41 @@ impl Reader {
         Ok(Some(why))
     }
 
-    fn start(&self, file: &Path, request: &Request) -> Result<Child, Failure> {
+    /// Gives a page the text of its image, which comes from the process that reads it, or says on the page why not. Fails
+    /// if that process breaks off.
+    async fn recognise(
+        &self,
+        page: &mut Page,
+        size: ImageSize,
+        from: &mut BufReader<ChildStdout>,
+    ) -> Result<(), String> {
+        let Some(languages) = self.languages.clone().filter(|_| size.bytes().is_some()) else {
+            return Err(format!("it sent an image of page {} that nobody asked for", page.number));
+        };
+        let seconds = self.limits.silence.as_secs();
+        let mut started = self.start(Work::Recognise { languages }, seconds, Stdio::piped());
+        let fed = recognition::hand_on(from, size, started.as_mut().ok());
+        match tokio::time::timeout(self.limits.silence, fed).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Err(format!("its image of page {} broke off ({error})", page.number)),
+            Err(_) => return Err(format!("its image of page {} took too long", page.number)),
+        }
+        let recognised = match started {
+            Ok(child) => recognition::recognised(child, size, self.limits.silence, self.limits.said).await,
+            Err(failure) => Err(failure.to_string()),
+        };
+        match recognised {
+            Ok(blocks) => page.blocks = blocks,
+            Err(why) => page.not_recognised(&why),
+        }
+        Ok(())
+    }
+
+    fn start(&self, work: Work, seconds: u64, input: Stdio) -> Result<Child, Failure> {
         let failed = |what: &str, error: std::io::Error| Failure::Machine(format!("{what}: {error}"));
-        let file = File::open(file).map_err(|error| failed("the file cannot be opened", error))?;
-        let request = serde_json::to_string(request)
+        let (memory, require_landlock) = (self.limits.memory, self.limits.require_landlock);
+        let request = Request { limits: ProcessLimits { memory, seconds, require_landlock }, work };
+        let request = serde_json::to_string(&request)
             .map_err(|error| failed("the request cannot be written", error.into()))?;
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).arg(request).env_clear().kill_on_drop(true);
@@ -243,7 +303,7 @@ impl Reader {
             }
         }
         command.envs(self.environment.iter().copied());
-        command.stdin(Stdio::from(file)).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::null());
         command.spawn().map_err(|error| failed("the reading process does not start", error))
     }
 

@@ -58,6 +58,9 @@ pub struct IngestSettings {
     pub recognition: String,
     /// Memory for reading one document, in megabytes.
     pub memory_mb: u64,
+    /// Whether no document is read where the Linux kernel cannot keep the process that reads it from other files
+    /// (Landlock). Set it to false on such a machine to read documents that you trust.
+    pub require_landlock: bool,
     /// The most characters of a chunk.
     pub chunk_characters: usize,
     /// How many characters two neighbouring chunks share.
@@ -70,7 +73,10 @@ pub struct IngestSettings {
     pub largest_mb: u64,
     /// How many documents are loaded at once.
     pub at_once: usize,
-    /// The hosts from which documents may be fetched.
+    /// How many processes may end without a word at the same step of a load, before the document is set aside as failed.
+    pub crashes: u32,
+    /// The hosts from which documents may be fetched. A name leads to public addresses only; for a host of your own network,
+    /// name its address or the network, too, such as "10.0.0.0/8".
     pub hosts: Vec<String>,
     /// Which of the documents that assistants name under `[[documents]]` are fetched when a server starts.
     pub named: NamedDocuments,
@@ -87,12 +93,14 @@ impl Default for IngestSettings {
             pdfium: None,
             recognition: "eng+spa".to_owned(),
             memory_mb: 1024,
+            require_landlock: true,
             chunk_characters: size.characters,
             chunk_overlap: size.overlap,
             least_characters: 100,
             pages_at_once: 64,
             largest_mb: 200,
             at_once: 2,
+            crashes: 2,
             hosts: Vec::new(),
             named: NamedDocuments::default(),
             types: Vec::new(),

@@ -92,6 +92,8 @@ pub struct EngineSettings {
     pub stop_grace: Span,
     /// How long an event may wait for others before it is written and told. Longer is cheaper.
     pub event_delay: Span,
+    /// How many processes may end without a word at the same step of a turn, before the turn is set aside as failed.
+    pub crashes: u32,
 }
 
 impl Default for Settings {
@@ -104,6 +106,7 @@ impl Default for Settings {
                 trace_retention: Span(engine.trace_retention),
                 stop_grace: Span(engine.stop_grace),
                 event_delay: Span(engine.event_delay),
+                crashes: u32::try_from(engine.crashes).unwrap_or(u32::MAX),
             },
             providers: BTreeMap::new(),
             models: BTreeMap::new(),
@@ -154,6 +157,7 @@ impl Settings {
             trace_retention: self.engine.trace_retention.0,
             stop_grace: self.engine.stop_grace.0,
             event_delay: self.engine.event_delay.0,
+            crashes: self.engine.crashes.into(),
             ..LocalSettings::default()
         }
     }

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use ibid_app::{
-    CheckResult, ModelCatalog, NO_EMBEDDING, Settings, data_folder_check, embedding_check, engine_file_check,
-    grounding_check, pdf_check, provider_check, recognition_check, reranking_check,
+    CheckResult, ModelCatalog, NO_EMBEDDING, Settings, data_folder_check, disk_check, embedding_check,
+    engine_file_check, grounding_check, pdf_check, provider_check, recognition_check, reranking_check,
+    sandbox_check, set_aside_loads_check,
 };
 
 use super::{caller, runtime};
@@ -31,8 +32,13 @@ pub(super) fn run(loaded: anyhow::Result<Loaded>) -> anyhow::Result<ExitCode> {
                 .map_or("defaults, no ibid.toml here".to_owned(), |path| format!("{}", path.display()));
             findings.push(("configuration".to_owned(), CheckResult::fine(from)));
             findings.push(("data folder".to_owned(), data_folder_check(&loaded.config.data)));
+            findings.push(("disk".to_owned(), disk_check(&loaded.config.data)));
             findings.push(("engine file".to_owned(), engine_file_check(&loaded.config)));
-            runtime()?.block_on(models(&loaded.config, &mut findings));
+            let set_aside = set_aside_loads_check(&loaded.config);
+            findings.extend(set_aside.map(|finding| ("loads".to_owned(), finding)));
+            let runtime = runtime()?;
+            runtime.block_on(models(&loaded.config, &mut findings));
+            findings.push(("sandbox".to_owned(), runtime.block_on(sandbox_check(&loaded.config))));
             findings.push(("PDFs".to_owned(), pdf_check(&loaded.config)));
             findings.push(("scanned pages".to_owned(), recognition_check(&loaded.config)));
         }

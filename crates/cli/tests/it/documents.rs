@@ -7,19 +7,21 @@ use std::time::{Duration, Instant};
 
 use ibid_core::{Scope, Tenant};
 use ibid_knowledge::Store;
-use ibid_testkit::{RealModels, RealStorage, test_set};
+use ibid_testkit::{RealModels, RealStorage, Reply, Script, ScriptedServer, Seen, test_set};
 
+use super::serve::Serving;
 use super::{ibid, printed, refused, run};
 
 /// The model of these tests, and how long its vectors are.
 const MODEL: (&str, usize) = ("use-multilingual", 512);
 
-/// A folder with a configuration in which everything runs here.
+/// A folder with a configuration in which everything runs here, and processes may be killed as often as one likes.
 pub(crate) fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let models = RealModels::find();
     let config = format!(
-        "[embedding]\npath = {:?}\n[onnx]\nlibrary = {:?}\n[ingest]\npdfium = {:?}\nrecognition = \"\"\n",
+        "[engine]\ncrashes = 1000\n[embedding]\npath = {:?}\n[onnx]\nlibrary = {:?}\n[ingest]\npdfium = {:?}\n\
+         recognition = \"\"\ncrashes = 1000\n",
         models.path(MODEL.0),
         models.runtime(),
         models.path("pdfium/libpdfium.so"),
@@ -138,6 +140,40 @@ fn a_load_that_is_stopped_leaves_nothing_and_can_begin_again() {
     let again = printed(&run(folder, &["ingest", &chapter]));
     assert!(again.contains("loaded") || ended.success(), "{again}");
     assert!(printed(&run(folder, &["fsck"])).contains("the store is whole"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_that_ends_its_process_twice_is_set_aside() {
+    // It never embeds a document, and refuses what `ibid doctor` asks.
+    let asks = |seen: &Seen| seen.body["input"].to_string().contains("arancel");
+    let slow = Script::new().when(asks, Reply::status(400, "not now")).always(Reply::stalled());
+    let (folder, slow) = (tempfile::tempdir().unwrap(), ScriptedServer::start(slow).await);
+    let folder = folder.path();
+    let embedding = "[embedding]\nprovider = \"slow\"\nmodel = \"slow\"\ndimensions = 8\n";
+    let config = format!("[providers.slow]\nbase_url = \"{}\"\n{embedding}", slow.url());
+    std::fs::write(folder.join("ibid.toml"), config).unwrap();
+    let document = corpus("USC-T19-S1508.md").to_string_lossy().into_owned();
+    for kills in 1..=2 {
+        let mut loading = ibid(folder, &["ingest", &document]);
+        let mut loading = loading.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        slow.until("its chunks are embedded", |seen| seen.len() >= kills).await;
+        loading.kill().unwrap();
+        loading.wait().unwrap();
+    }
+    // The next process takes it up no more, and goes on with everything else.
+    let serving = Serving::start(folder);
+    let listed = || printed(&run(folder, &["documents", "list", "--json"]));
+    let began = Instant::now();
+    while !listed().contains("\"failed\"") {
+        assert!(began.elapsed() < Duration::from_secs(60), "{}", listed());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let reason = "it was set aside: 2 times the process ended without a word while it was at step 4";
+    assert!(listed().contains(reason), "{}", listed());
+    drop(serving);
+    let doctor = run(folder, &["doctor"]);
+    let found = String::from_utf8_lossy(&doctor.stdout);
+    assert!(found.contains("WRONG  loads: 1 were set aside"), "{found}");
 }
 
 /// Where the documents of a test are kept.

@@ -1,5 +1,7 @@
 //! A kill in the middle: turns go on, finished steps do not run again, and changed code is noticed.
 
+use std::time::Duration;
+
 use futures_util::StreamExt;
 use ibid_graph::EventKind;
 
@@ -27,6 +29,57 @@ pub async fn a_killed_turn_goes_on_where_it_was(subject: &dyn Subject) {
     assert_eq!(events[..4], before, "what was told before the kill is told the same after it");
     assert_eq!(attempts_at(&events, "think"), [1, 2]);
     assert!(events.iter().any(|event| event.what.kind == EventKind::RunRecovered), "a listener is told");
+}
+
+pub async fn what_ends_its_process_again_and_again_is_set_aside(subject: &dyn Subject) {
+    let mut play = Play::begin(subject, "poison").await;
+    let run = play.say("wait").await;
+    play.thinking(run, 1).await;
+    // An end in order says nothing against a turn.
+    for times in 2..7 {
+        play.end_and_reopen().await;
+        play.thinking(run, times).await;
+    }
+    for times in 7..9 {
+        play.kill_and_reopen(1).await;
+        play.thinking(run, times).await;
+    }
+    play.kill_and_reopen(1).await;
+    assert_eq!(play.ended(run).await, RunStatus::Failed);
+    let error = play.engine.run(&play.scope, run).await.expect("it is there").error.expect("why it failed");
+    assert!(error.contains("set aside: 3 times") && error.contains("step 2"), "{error}");
+    assert_eq!(play.stage.performed(run).iter().filter(|node| *node == "think").count(), 8);
+    let next = play.say("hello").await;
+    assert_eq!(play.ended(next).await, RunStatus::Done, "the conversation goes on");
+}
+
+pub async fn of_several_only_the_one_that_ends_its_process_is_set_aside(subject: &dyn Subject) {
+    let mut play = Play::begin(subject, "suspects").await;
+    let first = play.say("wait").await;
+    play.thread = ibid_core::ThreadId::new();
+    let second = play.say("wait").await;
+    let times =
+        |play: &Play<'_>, run| play.stage.performed(run).iter().filter(|node| *node == "think").count();
+    for count in 1..4 {
+        play.thinking(first, count).await;
+        play.thinking(second, count).await;
+        play.kill_and_reopen(1).await;
+    }
+    // Both were at work each time, so now one works and the other waits for it.
+    let one = async {
+        while times(&play, first) + times(&play, second) < 7 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    super::in_time(one).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(times(&play, first) + times(&play, second), 7, "one after the other");
+    let (poison, innocent) = if times(&play, first) == 4 { (first, second) } else { (second, first) };
+    play.kill_and_reopen(1).await;
+    assert_eq!(play.ended(poison).await, RunStatus::Failed, "it was the only one at work");
+    play.thinking(innocent, 4).await;
+    play.stage.let_one_go_on();
+    assert_eq!(play.ended(innocent).await, RunStatus::Done);
 }
 
 pub async fn queued_turns_survive_a_kill(subject: &dyn Subject) {

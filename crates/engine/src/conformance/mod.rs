@@ -65,6 +65,8 @@ macro_rules! engine_conformance_tests {
             busy::a_queued_turn_can_be_stopped,
             busy::threads_do_not_wait_for_each_other,
             crash::a_killed_turn_goes_on_where_it_was,
+            crash::what_ends_its_process_again_and_again_is_set_aside,
+            crash::of_several_only_the_one_that_ends_its_process_is_set_aside,
             crash::queued_turns_survive_a_kill,
             crash::a_stop_survives_a_kill,
             crash::new_code_that_still_fits_goes_on,
@@ -129,6 +131,12 @@ impl<'a> Play<'a> {
         self.engine = self.subject.open(self.store, self.stage.graphs(version)).await;
     }
 
+    /// Ends the engine in order, in the middle of a step, and opens it again.
+    async fn end_and_reopen(&mut self) {
+        self.engine.shutdown(Duration::from_millis(1)).await;
+        self.kill_and_reopen(1).await;
+    }
+
     fn turn(&self, text: &str) -> Turn {
         Turn::new(self.thread, "echo", Message::user(text))
     }
@@ -177,6 +185,17 @@ impl<'a> Play<'a> {
     /// Waits until a run has said its first word.
     async fn speaking(&self, run: RunId) {
         self.until(run, |kind| matches!(kind, EventKind::Token { .. })).await;
+    }
+
+    /// Waits until the node `think` was begun so many times for a run.
+    async fn thinking(&self, run: RunId, times: usize) {
+        let begun = || self.stage.performed(run).iter().filter(|node| *node == "think").count();
+        let waits = async {
+            while begun() < times {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        in_time(waits).await;
     }
 
     /// What stands in the thread.

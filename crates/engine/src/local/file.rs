@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ibid_core::{Scope, ThreadId};
+use ibid_core::{RunId, Scope, ThreadId};
 use rusqlite::Connection;
 
 use super::reading::own_thread;
@@ -30,6 +30,8 @@ pub struct FileReport {
     pub bytes: u64,
     /// Whether an engine runs turns from it now.
     pub in_use: bool,
+    /// The runs that were given up because processes ended while they worked on them, the latest first, with the reason.
+    pub set_aside: Vec<(RunId, String)>,
     /// What SQLite finds wrong with it; empty if it is sound.
     pub damage: Vec<String>,
 }
@@ -72,6 +74,7 @@ impl EngineFile {
                 unfinished: count("SELECT count(*) FROM runs WHERE ended_ms IS NULL")?,
                 bytes: store::size_bytes(&self.path),
                 in_use,
+                set_aside: store::set_aside(connection)?,
                 damage: store::quick_check(connection)?,
             })
         })?;

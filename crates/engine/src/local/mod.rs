@@ -13,12 +13,13 @@ mod reading;
 mod retention;
 mod spending;
 mod submit;
+mod suspects;
 mod threads;
 mod turn;
 mod work;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -68,6 +69,8 @@ pub struct LocalSettings {
     pub at_once: Option<usize>,
     /// Whether what an earlier process left is taken up when the engine opens; else by [`Engine::recover`].
     pub recover_on_open: bool,
+    /// How many processes may end without a word at the same step of a run, before it is set aside.
+    pub crashes: i64,
 }
 
 impl Default for LocalSettings {
@@ -79,6 +82,7 @@ impl Default for LocalSettings {
             event_delay: Duration::from_millis(10),
             at_once: None,
             recover_on_open: true,
+            crashes: 3,
         }
     }
 }
@@ -105,6 +109,9 @@ struct Inner {
     /// One for each turn that may be worked on at once.
     slots: Option<Arc<Semaphore>>,
     drain: Arc<DrainGate>,
+    /// How many of the runs that an earlier process left may have ended it; they pass one after the other.
+    suspects: AtomicUsize,
+    lane: Arc<Semaphore>,
 }
 
 impl LocalEngine {
@@ -134,6 +141,8 @@ impl LocalEngine {
             runtime: Handle::current(),
             slots,
             drain: Arc::default(),
+            suspects: AtomicUsize::new(0),
+            lane: Arc::new(Semaphore::new(1)),
         }));
         engine.spawn(engine.clone().write_events());
         engine.spawn(engine.clone().run_retention());
@@ -286,6 +295,9 @@ impl Engine for LocalEngine {
 
     async fn shutdown(&self, timeout: Duration) {
         self.0.drain.wait(timeout).await;
+        if let Err(error) = self.clear_suspects().await {
+            tracing::warn!(error = &error as &dyn std::error::Error, "the end of this process was not noted");
+        }
         self.close().await;
     }
 

@@ -209,10 +209,15 @@ impl LocalEngine {
     pub(super) async fn take_up_unfinished(&self) -> Result<(), Error> {
         let read = |connection: &Connection| {
             let rows = store::unfinished(connection)?.into_iter();
-            rows.map(|(tenant, row)| Ok((tenant, store::last_number(connection, row.key)?, row))).collect()
+            rows.map(|(tenant, row)| {
+                let told = store::last_number(connection, row.key)?;
+                Ok((tenant, (told, store::next_step(connection, row.key)?), row))
+            })
+            .collect()
         };
         let rows: Vec<_> = self.0.readers.read(read).await?;
-        for (tenant, told, row) in rows {
+        self.count_suspects(rows.iter().map(|(_, (_, step), row)| (row, *step)));
+        for (tenant, (told, _), row) in rows {
             let live = self.watch(row.id, tenant, row.key, told);
             live.stop_clock();
             if let Some(how) = row.stopping {

@@ -21,6 +21,7 @@ use super::journal::LocalJournal;
 use super::live::LiveRun;
 use super::measure::TurnSink;
 use super::reading::read_input;
+use super::suspects::Admission;
 use super::work::{Input, Outcome, Started};
 use crate::error::Error;
 use crate::store::{self, JournalSummary, RunCommit, RunRow, StoreError};
@@ -79,13 +80,29 @@ impl LocalEngine {
 
     async fn work(self, mut turn: Started, live: LiveRun) {
         let _slot = self.slot(&live).await;
-        if live.log.is_new() {
+        let is_new = live.log.is_new();
+        if is_new {
             let trace_id = turn.trace.map(|trace| trace.trace_id());
             live.log.add(StepEvent::of_run(EventKind::RunStarted { trace_id }));
         }
+        let (_lane, set_aside) = match self.admit(&turn, &live, is_new).await {
+            Ok(Admission::Admitted(lane)) => (lane, None),
+            Ok(Admission::SetAside(why)) => (None, Some(why)),
+            Err(error) => {
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "a turn was not counted as taken up"
+                );
+                (None, None)
+            }
+        };
         let mut pause = Duration::from_secs(1);
         loop {
-            let worked = match self.run_turn(&mut turn, &live).await {
+            let came = match &set_aside {
+                Some(why) => Ok(Outcome::Failed(why.clone(), None)),
+                None => self.run_turn(&mut turn, &live).await,
+            };
+            let worked = match came {
                 Ok(outcome) => self.conclude(&turn, &live, outcome).await,
                 Err(error) => Err(error),
             };

@@ -13,7 +13,7 @@ use super::pending_events::fold_all_into_journal;
 
 /// Migrations in their order; the schema version is how many have been applied. Never edit one that
 /// was released: add another.
-const MIGRATIONS: [&str; 13] = [
+const MIGRATIONS: [&str; 14] = [
     include_str!("../../migrations/0001_threads_and_runs.sql"),
     include_str!("../../migrations/0002_spending.sql"),
     include_str!("../../migrations/0003_scope.sql"),
@@ -27,6 +27,7 @@ const MIGRATIONS: [&str; 13] = [
     include_str!("../../migrations/0011_turn_facts.sql"),
     include_str!("../../migrations/0012_comparing.sql"),
     include_str!("../../migrations/0013_owners.sql"),
+    include_str!("../../migrations/0014_set_aside.sql"),
 ];
 
 /// How long to wait for another process that holds the file.

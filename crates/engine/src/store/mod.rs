@@ -34,7 +34,7 @@ pub(crate) use log::{FlushQueue, RunCommit, RunLog, Sink};
 pub(crate) use pending_events::fold_all_into_journal;
 pub(crate) use pending_events::trim_pending_events;
 pub(crate) use readers::Readers;
-pub(crate) use rows::{NewRun, RunRow, Stopping, encode, encode_all, now_ms};
+pub(crate) use rows::{NewRun, RunRow, SET_ASIDE, Stopping, encode, encode_all, now_ms};
 pub(crate) use runs::*;
 pub(crate) use spending::{spend, spent};
 pub(crate) use threads::*;

@@ -64,14 +64,22 @@ pub(crate) struct RunRow {
     pub(crate) result: Option<String>,
     /// The place in its trace.
     pub(crate) trace: Option<TraceParent>,
+    /// How many processes ended without a word while they were at a step, and at which.
+    crashes: i64,
+    crashes_step: Option<i64>,
 }
+
+/// In place of the number of crashes, if the run was set aside.
+pub(crate) const SET_ASIDE: i64 = -1;
+/// In place of the step, if the last process ended in order.
+pub(super) const ENDED_IN_ORDER: i64 = 0;
 
 /// The columns of [`RunRow`], with the thread's id, for `runs JOIN threads`.
 pub(super) const RUN_COLUMNS: &str = "runs.key, runs.id, runs.thread, threads.id, graph, version, status, options, \
      stopping, history_from, history_to, input_to, interrupt, interrupted_step, resume_value, error, \
      runs.created_ms, ended_ms, kept, \
      coalesce(scope, json_object('tenant', tenant, 'corpora', NULL, 'labels', json_array())), \
-     runs.metadata, output_from, output_to, stream_modes, request, result, traceparent";
+     runs.metadata, output_from, output_to, stream_modes, request, result, traceparent, crashes, crashes_step";
 
 impl RunRow {
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -107,7 +115,18 @@ impl RunRow {
             request: row.get(24)?,
             result: row.get(25)?,
             trace: row.get::<_, Option<String>>(26)?.and_then(|text| text.parse().ok()),
+            crashes: row.get(27)?,
+            crashes_step: row.get(28)?,
         })
+    }
+
+    /// How many processes ended without a word while they were at this step of it, now that the last one has ended.
+    pub(crate) fn crashes_at(&self, step: i64) -> i64 {
+        match self.crashes_step {
+            Some(ENDED_IN_ORDER) => 0,
+            Some(at) if at == step => self.crashes + 1,
+            _ => 1,
+        }
     }
 
     /// As its caller sees it, if it is a job.
@@ -120,6 +139,7 @@ impl RunRow {
             status: self.status,
             result: self.result.as_deref().map(value),
             error: self.error,
+            set_aside: self.crashes == SET_ASIDE,
         })
     }
 

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 
 use super::error::StoreError;
 use super::journal::{copy_steps, forget_steps};
-use super::rows::{NewRun, RUN_COLUMNS, RunRow, Stopping, encode, now_ms};
+use super::rows::{ENDED_IN_ORDER, NewRun, RUN_COLUMNS, RunRow, Stopping, encode, now_ms};
 use super::threads::{append_messages, copy_thread, forget_messages};
 use super::visibility::{ThreadUse, visible};
 use crate::types::{RunStatus, UnfinishedJob};
@@ -99,6 +99,39 @@ pub(crate) fn unfinished_jobs(connection: &Connection) -> Result<Vec<UnfinishedJ
         row.into_job().map(|job| Ok(UnfinishedJob { scope: scope?, job }))
     });
     jobs.collect()
+}
+
+/// The number of the step that a run is at.
+pub(crate) fn next_step(connection: &Connection, run: i64) -> Result<i64, StoreError> {
+    let sql = "SELECT coalesce(max(step), 0) + 1 FROM journal WHERE run = ?1";
+    Ok(connection.prepare_cached(sql)?.query_row([run], |row| row.get(0))?)
+}
+
+/// Notes how many processes ended at a step of a run.
+pub(crate) fn set_crashes(
+    connection: &Connection,
+    run: i64,
+    step: i64,
+    crashes: i64,
+) -> Result<(), StoreError> {
+    let sql = "UPDATE runs SET crashes = ?3, crashes_step = ?2 WHERE key = ?1";
+    connection.prepare_cached(sql)?.execute([run, step, crashes])?;
+    Ok(())
+}
+
+/// Notes of all unfinished runs that their process ends in order.
+pub(crate) fn clear_crashes(connection: &Connection) -> Result<(), StoreError> {
+    let sql = "UPDATE runs SET crashes = 0, crashes_step = ?1 WHERE ended_ms IS NULL AND status = 'running'";
+    connection.prepare_cached(sql)?.execute([ENDED_IN_ORDER])?;
+    Ok(())
+}
+
+/// Why runs were set aside, the latest first.
+pub(crate) fn set_aside(connection: &Connection) -> Result<Vec<(RunId, String)>, StoreError> {
+    let sql = "SELECT id, coalesce(error, '') FROM runs WHERE crashes = -1 ORDER BY ended_ms DESC LIMIT 100";
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map([], |row| Ok((RunId::from_bytes(row.get(0)?), row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Takes a run into its thread's queue and returns its key. `first` puts it before those that wait.

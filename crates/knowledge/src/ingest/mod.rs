@@ -193,6 +193,26 @@ impl Ingestion {
         Ok(false)
     }
 
+    /// Undoes a load that is given up, and writes down why. A version that was there before stays searchable. Says whether
+    /// the load had got through after all.
+    ///
+    /// # Errors
+    /// Fails when the store cannot be written.
+    pub async fn give_up(&self, job: &LoadRequest, run: RunId, why: &str) -> Result<bool, Error> {
+        if self.rollback(job, run).await? {
+            return Ok(true);
+        }
+        let document = match self.store.row(&job.document()).await?.filter(|known| known.state.is_ready()) {
+            Some(known) => {
+                let problem = format!("a newer version could not be loaded: {why}");
+                Document { state: DocumentState::flawed(LoadResult::Ready, problem), ..known }
+            }
+            None => steps::unread(&Loading::new(job.clone(), run), why),
+        };
+        self.store.record(&document).await?;
+        Ok(false)
+    }
+
     /// The graph as a job of an engine: a [`LoadRequest`] in, a [`LoadSummary`] out.
     ///
     /// # Errors

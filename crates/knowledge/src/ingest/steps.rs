@@ -164,6 +164,13 @@ pub(crate) fn read(ingestion: Ingestion, loading: Arc<Loading>, context: Context
             }
             Some(Ok(reading)) => reading,
         };
+        let mut reading = reading;
+        if let Some(page) = reading.pages.first_mut().filter(|page| page.number == 1)
+            && cfg!(target_os = "linux")
+            && !reading.sandbox.landlock
+        {
+            page.remarks.push(format!("This document was read with less protection: {}.", reading.sandbox));
+        }
         if loading.read.iter().map(|batch| batch.said).sum::<u64>() + reading.said > MOST_SAID {
             let why =
                 format!("it holds more text than is read from one file ({} MB); split it", MOST_SAID >> 20);
@@ -395,6 +402,14 @@ pub(super) fn draft(loading: &Loading, fetched: &Fetched, state: DocumentState) 
         changed: now(),
         pages: Vec::new(),
     }
+}
+
+/// A document of which nothing is known but why it is not there.
+pub(super) fn unread(loading: &Loading, why: &str) -> Document {
+    let content = loading.job.content.clone().unwrap_or_default();
+    let kind = ibid_reading::FileFormat::Text;
+    let fetched = Fetched { content, bytes: 0, kind, before: None, began: now() };
+    draft(loading, &fetched, DocumentState::flawed(LoadResult::Failed, why))
 }
 
 /// Writes down that the document could not be read. One that was there before stays searchable.

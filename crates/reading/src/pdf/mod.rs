@@ -3,8 +3,8 @@
 mod aligned;
 mod entries;
 mod glyphs;
+mod image;
 mod lines;
-mod ocr;
 mod placed;
 mod prose;
 mod tables;
@@ -16,7 +16,7 @@ use std::path::Path;
 use pdfium_render::prelude::{PdfDocument, PdfPage, Pdfium, PdfiumError, PdfiumInternalError};
 
 use self::glyphs::{Canvas, Glyph};
-use self::ocr::Ocr;
+use self::image::Image;
 use crate::page::{Block, Page, PageKind, Rect, Row, Skip};
 use crate::protocol::{Failure, Output};
 
@@ -25,11 +25,12 @@ const FEWEST_GLYPHS: usize = 24;
 /// With more than this share of glyphs that stand for nothing, a page is garbled.
 const MOST_UNKNOWN: f32 = 0.2;
 
-/// Reads pages of a PDF and hands out each as soon as it is read. `pages` counts from 0.
+/// Reads pages of a PDF and hands out each as soon as it is read, those that are images with their pixels if these are
+/// wanted. `pages` counts from 0.
 pub(crate) fn read(
     bytes: Vec<u8>,
     library: &Path,
-    languages: Option<&str>,
+    images: bool,
     pages: Range<u32>,
     output: &mut Output<'_>,
 ) -> Result<(), Failure> {
@@ -41,12 +42,14 @@ pub(crate) fn read(
     })?;
     let count = u32::try_from(document.pages().len()).unwrap_or_default();
     output.opened(count, title(&document));
-    let ocr = languages.map(Ocr::new);
     for index in pages.start..pages.end.min(count) {
         if output.is_closed() {
             break;
         }
-        output.page(page(&document, index, ocr.as_ref()));
+        match page(&document, index, images) {
+            (page, Some(image)) => output.image(page, image.size, &image.pixels),
+            (page, None) => output.page(page),
+        }
     }
     Ok(())
 }
@@ -72,19 +75,19 @@ fn given(title: &str) -> Option<String> {
     (!by_a_program && title.chars().any(char::is_alphabetic)).then(|| title.to_owned())
 }
 
-fn page(document: &PdfDocument<'_>, index: u32, ocr: Option<&Ocr>) -> Page {
+fn page(document: &PdfDocument<'_>, index: u32, images: bool) -> (Page, Option<Image>) {
     let number = index + 1;
     let found = i32::try_from(index).map_err(|_| PdfiumError::PageIndexOutOfBounds);
     match found.and_then(|index| document.pages().get(index)) {
         Ok(page) => match Canvas::of(&page) {
-            Ok(canvas) => on_canvas(number, &page, &canvas, ocr),
-            Err(_) => Page::not_read(number, "its content is damaged"),
+            Ok(canvas) => on_canvas(number, &page, &canvas, images),
+            Err(_) => (Page::not_read(number, "its content is damaged"), None),
         },
-        Err(_) => Page::not_read(number, "the page is damaged"),
+        Err(_) => (Page::not_read(number, "the page is damaged"), None),
     }
 }
 
-fn on_canvas(number: u32, source: &PdfPage<'_>, canvas: &Canvas, ocr: Option<&Ocr>) -> Page {
+fn on_canvas(number: u32, source: &PdfPage<'_>, canvas: &Canvas, images: bool) -> (Page, Option<Image>) {
     let (width, height) = canvas.turn.seen_size();
     let mut page = Page {
         number,
@@ -101,22 +104,22 @@ fn on_canvas(number: u32, source: &PdfPage<'_>, canvas: &Canvas, ocr: Option<&Oc
     let known = canvas.glyphs.len();
     if known + canvas.unknown < FEWEST_GLYPHS && canvas.pictured {
         page.kind = PageKind::Scanned;
-        match ocr.map(|ocr| ocr.read(source, (width, height))) {
-            Some(Ok(blocks)) => page.blocks = blocks,
-            Some(Err(why)) => {
-                page.skipped = Some(Skip::NotRead);
-                page.remarks.push(format!("It is an image, and its text was not recognised: {why}."));
-            }
-            None => {
-                page.skipped = Some(Skip::NotRead);
-                page.remarks.push("It is an image, and no text recognition is installed.".to_owned());
-            }
+        if !images {
+            page.skipped = Some(Skip::NotRead);
+            page.remarks.push("It is an image, and no text recognition is installed.".to_owned());
+            return (page, None);
         }
-        return page;
+        return match Image::of(source, (width, height)) {
+            Ok(image) => (page, Some(image)),
+            Err(why) => {
+                page.not_recognised(&why);
+                (page, None)
+            }
+        };
     }
     if known + canvas.unknown == 0 {
         page.kind = PageKind::Empty;
-        return page;
+        return (page, None);
     }
     if canvas.unknown as f32 > MOST_UNKNOWN * (known + canvas.unknown) as f32 {
         page.kind = PageKind::Garbled;
@@ -133,7 +136,7 @@ fn on_canvas(number: u32, source: &PdfPage<'_>, canvas: &Canvas, ocr: Option<&Oc
     for place in page.blocks.iter_mut().flat_map(places) {
         *place = place.map(|place| canvas.turn.as_seen(place).rounded());
     }
-    page
+    (page, None)
 }
 
 /// Tables where rules draw them, prose everywhere else, in reading order.

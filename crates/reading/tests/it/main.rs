@@ -2,6 +2,8 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[cfg(target_os = "linux")]
+mod confined;
 mod forms;
 mod hard;
 mod schedule;

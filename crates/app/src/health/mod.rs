@@ -1,16 +1,17 @@
 //! Whether each part works, and what the server is set up with.
 
+mod parts;
+mod providers;
+
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use ibid_core::evidence::DocumentId;
-use ibid_core::model::{Caller, Embedder, Grounding, Purpose, Reranker};
+use ibid_core::model::{Embedder, Grounding, Reranker};
 use ibid_core::{Scope, Tenant};
-use ibid_engine::{Engine, EngineFile, ThreadFilter};
+use ibid_engine::{Engine, ThreadFilter};
 use ibid_knowledge::Store;
-use ibid_models::Provider;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -18,13 +19,11 @@ use crate::assistants::AssistantRegistry;
 use crate::live::LiveAssistants;
 use crate::models::ModelCatalog;
 use crate::settings::Settings;
-use crate::store::{NO_PDFIUM, find_pdfium, recognition_languages};
 
-const PULL: &str = "`ibid models pull` brings a model that runs here, and what it needs";
-const NOT_RERANKED: &str = "nothing is reranked, which is fine";
-const MEND_GROUNDING: &str =
-    "mend `grounding` in ibid.toml, or take it out: the small model checks sentences, too";
-const MEND_RERANKER: &str = "mend `rerank` in ibid.toml, or take it out: reranking is optional";
+pub use self::parts::{
+    data_folder_check, disk_check, embedding_check, engine_file_check, grounding_check, pdf_check,
+    provider_check, recognition_check, reranking_check, sandbox_check, set_aside_loads_check,
+};
 
 /// A part of the server that can be checked.
 pub struct HealthCheck {
@@ -192,13 +191,7 @@ impl Checked<'_> {
         let assistants = self.assistants.clone();
         checks
             .push(HealthCheck::new("assistants", false, move || std::future::ready(able(&assistants.get()))));
-        checks.extend(self.models.providers().map(|provider| {
-            let provider = provider.clone();
-            HealthCheck::new(&format!("models of {}", provider.name()), true, move || {
-                let provider = provider.clone();
-                async move { provider_check(&provider).await }
-            })
-        }));
+        checks.extend(providers::checks(self.settings, self.models));
         if let Some(CheckedDocuments { embedder, .. }) = self.documents {
             let embedder = embedder.clone();
             checks.push(HealthCheck::new("embedding", false, move || {
@@ -217,15 +210,23 @@ impl Checked<'_> {
                 async move { grounding_check(grounding.as_ref()).await }
             }));
         }
-        type Look = fn(&Settings) -> CheckResult;
-        let quick: [(&str, Look); 3] = [
-            ("data folder", |settings| data_folder_check(&settings.data)),
-            ("PDFs", pdf_check),
-            ("scanned pages", recognition_check),
-        ];
-        checks.extend(quick.map(|(name, look)| {
+        if self.documents.is_some() {
             let settings = self.settings.clone();
-            HealthCheck::new(name, false, move || {
+            checks.push(HealthCheck::new("sandbox", false, move || {
+                let settings = settings.clone();
+                async move { sandbox_check(&settings).await }
+            }));
+        }
+        type Look = fn(&Settings) -> CheckResult;
+        let quick: [(&str, bool, Look); 4] = [
+            ("data folder", false, |settings| data_folder_check(&settings.data)),
+            ("disk", true, |settings| disk_check(&settings.data)),
+            ("PDFs", false, pdf_check),
+            ("scanned pages", false, recognition_check),
+        ];
+        checks.extend(quick.map(|(name, vital, look)| {
+            let settings = self.settings.clone();
+            HealthCheck::new(name, vital, move || {
                 let settings = settings.clone();
                 async move {
                     let looked = tokio::task::spawn_blocking(move || look(&settings)).await;
@@ -279,117 +280,4 @@ fn able(assistants: &AssistantRegistry) -> CheckResult {
         obstacles.join("\n"),
         "mend this; a change of an assistant's folder is seen at once, other settings with the next start",
     )
-}
-
-/// Whether the data folder can be written.
-pub fn data_folder_check(path: &Path) -> CheckResult {
-    let shown = path.display();
-    if !path.exists() {
-        return CheckResult::fine(format!("{shown} is not there yet; it is made when it is needed"));
-    }
-    let probe = path.join(format!(".doctor-{}", std::process::id()));
-    let written = std::fs::write(&probe, b"ibid").and_then(|()| std::fs::remove_file(&probe));
-    match written {
-        Ok(()) => CheckResult::fine(format!("{shown} can be written")),
-        Err(error) => CheckResult::wrong(
-            format!("{shown} cannot be written: {error}"),
-            "give this user the right to write there, or set `data` to another folder",
-        ),
-    }
-}
-
-/// Whether the engine's file is sound, and what it holds.
-pub fn engine_file_check(settings: &Settings) -> CheckResult {
-    let path = settings.engine_file();
-    let shown = path.display();
-    if !path.exists() {
-        return CheckResult::fine(format!(
-            "{shown} is not there yet; it is made with the first conversation"
-        ));
-    }
-    match EngineFile::at(&path).inspect() {
-        Ok(report) if report.damage.is_empty() => CheckResult::fine(format!(
-            "{shown} is sound: {} conversations, {} unfinished turns, {} KB, schema {}, {}",
-            report.threads,
-            report.unfinished,
-            report.bytes / 1024,
-            report.schema,
-            if report.in_use { "in use by a running ibid" } else { "not in use" },
-        )),
-        Ok(report) => CheckResult::wrong(
-            format!("{shown} is damaged: {}", report.damage.join("; ")),
-            "stop ibid, keep a copy of the file, and restore it from a backup",
-        ),
-        Err(error) => CheckResult::wrong(
-            crate::Error::from(error).chain(),
-            "set `data` to another folder, or put the right file there",
-        ),
-    }
-}
-
-/// Whether PDFs can be read.
-pub fn pdf_check(settings: &Settings) -> CheckResult {
-    match find_pdfium(settings) {
-        Some(path) if path.is_file() => CheckResult::fine(format!("PDFium at {}", path.display())),
-        Some(path) => CheckResult::wrong(
-            format!("{} is not there", path.display()),
-            "set `ingest.pdfium` to the file libpdfium.so",
-        ),
-        None => CheckResult::missing(NO_PDFIUM),
-    }
-}
-
-/// Whether scanned pages can be read.
-pub fn recognition_check(settings: &Settings) -> CheckResult {
-    match recognition_languages(settings) {
-        Some(languages) => CheckResult::fine(format!("tesseract reads them in {languages}")),
-        None => CheckResult::missing(
-            "they are named in the ledger and not read; install tesseract-ocr and its languages to read them",
-        ),
-    }
-}
-
-/// Whether a provider answers.
-pub async fn provider_check(provider: &Provider) -> CheckResult {
-    match provider.models().await {
-        Ok(models) => {
-            let plural = if models.len() == 1 { "" } else { "s" };
-            CheckResult::fine(format!("answers, and lists {} model{plural}", models.len()))
-        }
-        Err(error) => CheckResult::wrong(
-            crate::Error::other(error).chain(),
-            "check its address and its key, and that it is running",
-        ),
-    }
-}
-
-/// Whether the embedding model works.
-pub async fn embedding_check(embedder: &dyn Embedder) -> CheckResult {
-    let texts = ["What is the duty rate?", "¿Cuál es el arancel?"];
-    match embedder.embed(&Caller::chat(Tenant::local()), Purpose::Query, &texts).await {
-        Ok(vectors) => {
-            let (dimensions, name) = (vectors.dimensions(), embedder.name());
-            CheckResult::fine(format!("{name} runs, and gives vectors of {dimensions} dimensions"))
-        }
-        Err(error) => CheckResult::wrong(crate::Error::other(error).chain(), PULL),
-    }
-}
-
-/// Whether the reranker works, if there is one.
-pub async fn reranking_check(reranker: Option<&dyn Reranker>) -> CheckResult {
-    let Some(reranker) = reranker else { return CheckResult::missing(NOT_RERANKED) };
-    let texts = ["The rate is 2 %.", "Lamps give light."];
-    match reranker.rerank(&Caller::chat(Tenant::local()), "What is the duty rate?", &texts).await {
-        Ok(_) => CheckResult::fine(format!("{} runs", reranker.name())),
-        Err(error) => CheckResult::wrong(crate::Error::other(error).chain(), MEND_RERANKER),
-    }
-}
-
-/// Whether the model works that checks sentences against sources.
-pub async fn grounding_check(grounding: &dyn Grounding) -> CheckResult {
-    let pairs = [("The rate is 2 %.", "It has a rate.")];
-    match grounding.support(&Caller::chat(Tenant::local()), &pairs).await {
-        Ok(_) => CheckResult::fine(format!("{} runs", grounding.name())),
-        Err(error) => CheckResult::wrong(crate::Error::other(error).chain(), MEND_GROUNDING),
-    }
 }
