@@ -144,10 +144,10 @@ impl Governor {
         // Where another model stands ready, no attempt begins after the patience for this one is over.
         let last_start =
             if ask.has_fallback { deadline.min(began + self.settings.patience) } else { deadline };
-        let place = self.queue().place(class);
+        let place = self.queue().place(class, &ask.caller.tenant);
         let mut tried = 0;
         loop {
-            let mut slot = self.turn(place, ask.tokens, last_start).await?;
+            let mut slot = self.turn(place, ask, last_start).await?;
             tried += 1;
             if tried > 1 {
                 count(&self.counters.retried);
@@ -216,13 +216,14 @@ impl Governor {
     async fn turn(
         self: &Arc<Self>,
         place: QueueTicket,
-        tokens: u64,
+        ask: &Ask<'_>,
         until: Instant,
     ) -> Result<Slot, ModelError> {
         let asked = Instant::now();
         let (turn, mine) = oneshot::channel();
         let mut waiting = Waiting { governor: self, place, turn: mine };
-        self.advance(|queue| queue.wait(place, Waiter { tokens, until, turn }, asked));
+        let (tenant, tokens) = (ask.caller.tenant.clone(), ask.tokens);
+        self.advance(|queue| queue.wait(place, Waiter { tenant, tokens, until, turn }, asked));
         self.watch_the_clock();
         let admitted = match tokio::time::timeout_at(until.into(), &mut waiting.turn).await {
             Ok(Ok(admitted)) => admitted?,

@@ -1,8 +1,10 @@
-//! Who goes next: chat before ingestion, in each class whoever came first, as pace, places and breaker allow.
+//! Who goes next: chat before ingestion, in each class one of each tenant in turn, of a tenant whoever came first, as pace,
+//! places and breaker allow.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
+use ibid_core::Tenant;
 use ibid_core::model::{Class, ModelError};
 use tokio::sync::oneshot;
 
@@ -17,10 +19,12 @@ const DEMAND_FADES: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct QueueTicket {
     pub(crate) class: Class,
+    round: u64,
     number: u64,
 }
 
 pub(super) struct Waiter {
+    pub(super) tenant: Tenant,
     pub(super) tokens: u64,
     pub(super) until: Instant,
     pub(super) turn: oneshot::Sender<Result<Admitted, ModelError>>,
@@ -34,6 +38,35 @@ pub(super) struct Admitted {
     pub(super) probe: bool,
 }
 
+/// The rounds of a class: in each, every tenant that waits has one turn. So whoever has much to ask waits for themselves.
+#[derive(Default)]
+struct Rounds {
+    /// The one that is being served.
+    current: u64,
+    /// The last round in which a tenant waits for a turn, and how many of its calls wait.
+    last: HashMap<Tenant, (u64, usize)>,
+}
+
+impl Rounds {
+    /// The round of the next call of a tenant.
+    fn next(&self, tenant: &Tenant) -> u64 {
+        self.last.get(tenant).map_or(self.current, |(last, _)| self.current.max(last + 1))
+    }
+
+    fn wait(&mut self, tenant: &Tenant, round: u64) {
+        let (last, count) = self.last.entry(tenant.clone()).or_default();
+        (*last, *count) = ((*last).max(round), *count + 1);
+    }
+
+    fn leave(&mut self, tenant: &Tenant) {
+        let Some((_, count)) = self.last.get_mut(tenant) else { return };
+        *count -= 1;
+        if *count == 0 {
+            self.last.remove(tenant);
+        }
+    }
+}
+
 /// Everything that one governor decides by. One short lock holds it.
 pub(super) struct Queue {
     provider: String,
@@ -42,6 +75,7 @@ pub(super) struct Queue {
     chat_demand: f64,
     chat_demand_at: Instant,
     waiting: BTreeMap<QueueTicket, Waiter>,
+    rounds: [Rounds; 2],
     in_flight: [usize; 2],
     next: u64,
     pub(super) pace: AdaptiveLimit,
@@ -59,6 +93,7 @@ impl Queue {
             chat_demand: 0.0,
             chat_demand_at: now,
             waiting: BTreeMap::new(),
+            rounds: Default::default(),
             in_flight: [0; 2],
             next: 0,
             pace: AdaptiveLimit::new(settings.requests_per_minute, settings.tokens_per_minute, now),
@@ -67,12 +102,13 @@ impl Queue {
         }
     }
 
-    pub(super) fn place(&mut self, class: Class) -> QueueTicket {
+    pub(super) fn place(&mut self, class: Class, tenant: &Tenant) -> QueueTicket {
         self.next += 1;
-        QueueTicket { class, number: self.next }
+        QueueTicket { class, round: self.rounds[class as usize].next(tenant), number: self.next }
     }
 
     pub(super) fn wait(&mut self, place: QueueTicket, waiter: Waiter, now: Instant) {
+        self.rounds[place.class as usize].wait(&waiter.tenant, place.round);
         self.waiting.insert(place, waiter);
         if place.class == Class::Chat {
             let wanted = self.in_flight[Class::Chat as usize] + self.waiting()[Class::Chat as usize];
@@ -82,7 +118,13 @@ impl Queue {
     }
 
     pub(super) fn leave(&mut self, place: QueueTicket) {
-        self.waiting.remove(&place);
+        self.take(place);
+    }
+
+    fn take(&mut self, place: QueueTicket) -> Option<Waiter> {
+        let waiter = self.waiting.remove(&place)?;
+        self.rounds[place.class as usize].leave(&waiter.tenant);
+        Some(waiter)
     }
 
     pub(super) fn release(&mut self, admitted: Admitted) {
@@ -141,7 +183,9 @@ impl Queue {
                 return Some(ready);
             }
             let tokens = waiter.tokens;
-            let Some(waiter) = self.waiting.remove(&place) else { continue };
+            let Some(waiter) = self.take(place) else { continue };
+            let round = &mut self.rounds[place.class as usize].current;
+            *round = place.round.max(*round);
             let admitted = Admitted { class: place.class, at: now, probe };
             // Whoever went away has left the queue, or is about to: then the place goes to the next.
             if waiter.turn.send(Ok(admitted)).is_ok() {
@@ -160,7 +204,7 @@ impl Queue {
         let hopeless: Vec<QueueTicket> =
             self.waiting.iter().filter(|(_, waiter)| waiter.until < until).map(|(place, _)| *place).collect();
         for place in hopeless {
-            if let Some(waiter) = self.waiting.remove(&place) {
+            if let Some(waiter) = self.take(place) {
                 // Nobody there any more is fine.
                 let _ = waiter.turn.send(Err(error.clone()));
             }
@@ -179,5 +223,59 @@ impl Queue {
         let until = self.pace.paused_until(now)?;
         let retry_after: Duration = until.duration_since(now);
         Some((until, ModelError::Busy { provider, retry_after: Some(retry_after) }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who is served in which order, with one place, of tenants that come so.
+    fn served(come: &[&str]) -> Vec<String> {
+        let now = Instant::now();
+        let settings = GovernorSettings { concurrent: 1, ..GovernorSettings::default() };
+        let mut queue = Queue::new("test", &settings, now);
+        let busy = queue.place(Class::Chat, &Tenant::local());
+        let wait = |queue: &mut Queue, place, tenant: &Tenant| {
+            let (turn, mine) = oneshot::channel();
+            let until = now + Duration::from_secs(600);
+            queue.wait(place, Waiter { tenant: tenant.clone(), tokens: 0, until, turn }, now);
+            mine
+        };
+        let mut first = wait(&mut queue, busy, &Tenant::local());
+        queue.advance(now);
+        let mut served = first.try_recv().unwrap().unwrap();
+        let mut waiting: Vec<_> = come
+            .iter()
+            .map(|name| {
+                let tenant: Tenant = name.parse().unwrap();
+                let place = queue.place(Class::Chat, &tenant);
+                (*name, wait(&mut queue, place, &tenant))
+            })
+            .collect();
+        let mut order = Vec::new();
+        while !waiting.is_empty() {
+            queue.release(served);
+            queue.advance(now);
+            let next = waiting.iter_mut().position(|(_, turn)| match turn.try_recv() {
+                Ok(admitted) => {
+                    served = admitted.unwrap();
+                    true
+                }
+                Err(_) => false,
+            });
+            order.push(waiting.remove(next.expect("somebody is served")).0.to_owned());
+        }
+        assert!(queue.rounds.iter().all(|rounds| rounds.last.is_empty()), "nothing is left of them");
+        order
+    }
+
+    #[test]
+    fn tenants_take_turns_however_many_calls_one_has() {
+        let many = ["a", "a", "a", "a", "b", "c", "b"];
+        assert_eq!(served(&many).join(""), "abcabaa");
+        assert_eq!(served(&["a", "a", "a"]).join(""), "aaa");
+        let hundred = [vec!["a"; 100], vec!["b"]].concat();
+        assert_eq!(served(&hundred).iter().position(|name| name == "b"), Some(1));
     }
 }
