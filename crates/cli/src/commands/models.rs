@@ -177,9 +177,10 @@ async fn fetch(config: &Settings, names: &[String]) -> anyhow::Result<ExitCode> 
     let bars = Bars::new();
     let tell = |progress: Progress<'_>| bars.tell(&progress);
     let parts = ModelCatalog::new(Arc::new(config.clone()))?;
+    let own = config.onnx.library.is_some() || ONNX_RUNTIME.earlier(&folder).is_empty();
     let library = match parts.runtime() {
-        Ok(runtime) => runtime.library().to_owned(),
-        Err(_) => {
+        Ok(runtime) if own => runtime.library().to_owned(),
+        _ => {
             let library = pull::pull_library(&sources, &ONNX_RUNTIME, &folder, &tell).await?;
             ibid_models::Runtime::load(&library)?;
             library
@@ -196,9 +197,10 @@ async fn fetch(config: &Settings, names: &[String]) -> anyhow::Result<ExitCode> 
         }
     }
     if names.is_empty() {
+        let own = config.ingest.pdfium.is_some() || PDFIUM.earlier(&folder).is_empty();
         let library = match find_pdfium(config) {
-            Some(library) => library,
-            None => pull::pull_library(&sources, &PDFIUM, &folder, &tell).await?,
+            Some(library) if own => library,
+            _ => pull::pull_library(&sources, &PDFIUM, &folder, &tell).await?,
         };
         bars.done();
         eprintln!("PDFium: {}", library.display());

@@ -155,4 +155,13 @@ async fn models_are_pulled_from_the_hub_and_checked() {
     printed(&run_beside(folder, &["models", "pull", "bge-reranker-v2-m3"]).await);
     assert_eq!(server.seen().len(), requests, "what is there is not fetched again");
     refused(&run(folder, &["models", "pull", "bge-rernker"]), 1, "did you mean `bge-reranker-v2-m3`?");
+    // A library that an earlier ibid fetched serves until the newer one is there.
+    let earlier = folder.join("ibid-data/models/onnxruntime");
+    std::fs::create_dir_all(&earlier).unwrap();
+    std::os::unix::fs::symlink(library, earlier.join("libonnxruntime.so")).unwrap();
+    std::fs::remove_file(folder.join(".env")).unwrap();
+    let doctor = String::from_utf8_lossy(&run_beside(folder, &["doctor"]).await.stdout).into_owned();
+    assert!(doctor.contains("which an earlier ibid fetched; `ibid models pull` brings v1.22.0"), "{doctor}");
+    refused(&run_beside(folder, &["models", "pull"]).await, 1, "is not what it should be");
+    assert!(server.seen().last().unwrap().path.starts_with("/v1/v1.22.0/onnxruntime-"));
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use ibid_models::pull::{ONNX_RUNTIME, PDFIUM};
 use ibid_testkit::{RealModels, RealServer};
 
 /// So long all of it may take.
@@ -25,8 +26,8 @@ fn pulled(data: &Path) {
         ("multilingual-e5-small/model.onnx", real.path("minilm/model.onnx")),
         ("multilingual-e5-small/tokenizer.json", real.path("minilm/tokenizer.json")),
         ("multilingual-e5-small/model.toml", real.path("minilm/model.toml")),
-        ("onnxruntime/libonnxruntime.so", real.runtime()),
-        ("pdfium/libpdfium.so", real.path("pdfium/libpdfium.so")),
+        (&*format!("onnxruntime/{}/libonnxruntime.so", ONNX_RUNTIME.version_name()), real.runtime()),
+        (&*format!("pdfium/{}/libpdfium.so", PDFIUM.version_name()), real.path("pdfium/libpdfium.so")),
     ];
     for (name, from) in pieces {
         let to = models.join(name);

@@ -102,10 +102,29 @@ const USUAL: [&str; 5] = [
 const LARGEST: u64 = 512 << 20;
 
 impl Library {
-    /// The library: the one that was fetched, else the system's, if there is one.
+    /// The library: the one that was fetched for this version of ibid, else for an earlier one, else the system's, if there
+    /// is one.
     pub fn find(&self, models: &Path) -> Option<PathBuf> {
         let usual = || USUAL.iter().map(|folder| Path::new(folder).join(self.file()));
-        self.among(models).or_else(|| usual().find(|path| path.is_file()))
+        let found = self.among(models).or_else(|| self.earlier(models).pop());
+        found.or_else(|| usual().find(|path| path.is_file()))
+    }
+
+    /// Those that were fetched for earlier versions of ibid, the last one last.
+    pub fn earlier(&self, models: &Path) -> Vec<PathBuf> {
+        let folder = models.join(self.folder);
+        let versions = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        let mut folders: Vec<PathBuf> = versions.map(|version| version.path()).collect();
+        folders.sort();
+        // The first ones had no version.
+        folders.insert(0, folder);
+        let files = folders.into_iter().filter(|folder| *folder != self.folder(models));
+        files.map(|folder| folder.join(self.file())).filter(|path| path.is_file()).collect()
+    }
+
+    /// Its version, in words that name a folder.
+    pub fn version_name(&self) -> &'static str {
+        self.version.rsplit("%2F").next().unwrap_or(self.version)
     }
 
     /// What its file is called on this kind of machine.
@@ -113,13 +132,13 @@ impl Library {
         format!("{}.{ENDING}", self.stem)
     }
 
-    /// The library among the models, if it was fetched.
+    /// The library among the models, if this version was fetched.
     pub(super) fn among(&self, models: &Path) -> Option<PathBuf> {
         Some(self.folder(models).join(self.file())).filter(|path| path.is_file())
     }
 
     pub(super) fn folder(&self, models: &Path) -> PathBuf {
-        models.join(self.folder)
+        models.join(self.folder).join(self.version_name())
     }
 
     pub(super) fn for_this_machine(&self) -> Result<&'static Release, PullError> {
@@ -182,6 +201,24 @@ mod tests {
         }
         tar.into_inner().unwrap().finish().unwrap();
         path
+    }
+
+    #[test]
+    fn an_earlier_version_serves_until_the_newer_one_was_fetched() {
+        let models = tempfile::tempdir().unwrap();
+        let models = models.path();
+        let put = |folder: &Path| {
+            std::fs::create_dir_all(folder).unwrap();
+            std::fs::write(folder.join(PDFIUM.file()), "pages").unwrap();
+            folder.join(PDFIUM.file())
+        };
+        let without_version = put(&models.join("pdfium"));
+        assert_eq!(PDFIUM.find(models), Some(without_version.clone()));
+        let earlier = put(&models.join("pdfium/7000"));
+        assert_eq!((PDFIUM.among(models), PDFIUM.find(models)), (None, Some(earlier.clone())));
+        let own = put(&PDFIUM.folder(models));
+        assert_eq!(PDFIUM.find(models), Some(own));
+        assert_eq!(PDFIUM.earlier(models), [without_version, earlier]);
     }
 
     #[test]

@@ -129,7 +129,8 @@ pub async fn pull(
     Ok(folder)
 }
 
-/// Fetches a library into `models`, unless it is there. Returns its file.
+/// Fetches a library into `models`, unless it is there in the version that this ibid wants. Returns its file. Those of earlier
+/// versions are removed.
 ///
 /// # Errors
 /// Fails when there is none for this machine, it cannot be fetched, is not what it should be, or cannot be
@@ -154,6 +155,13 @@ pub async fn pull_library(
     download(&egress, &url, &archive, Some(release.sha256), tell).await?;
     let file = library.unpack(&archive, &folder)?;
     let _ = std::fs::remove_file(&archive);
+    for earlier in library.earlier(models) {
+        // A process that uses it has it open.
+        let _ = std::fs::remove_file(&earlier);
+        if let Some(folder) = earlier.parent() {
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
     Ok(file)
 }
 
