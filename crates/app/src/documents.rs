@@ -313,6 +313,14 @@ impl DocumentService {
         Ok(jobs.pop().filter(seen).map(|(job, _)| job))
     }
 
+    /// Whether the last load of a document was given up because it ended its process. Whoever asks for it themselves tries again.
+    pub(crate) async fn was_set_aside(&self, scope: &Scope, request: &LoadRequest) -> Result<bool, Error> {
+        let last = self.jobs(scope, &request.document()).await?.pop();
+        Ok(last.is_some_and(|(job, of)| {
+            job.set_aside && (&of.source, &of.settings) == (&request.source, &request.settings)
+        }))
+    }
+
     /// The events of a load after a number, those that were and those to come.
     ///
     /// # Errors

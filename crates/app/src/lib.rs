@@ -33,8 +33,9 @@ pub use error::{DoingExt, Error};
 pub use eval::{EvalCandidate, EvalPlan, EvalProgress, evaluate};
 pub use health::{CheckResult, HealthCheck, ModelInfo, ServerInfo};
 pub use health::{
-    data_folder_check, disk_check, embedding_check, engine_file_check, grounding_check, pdf_check,
-    provider_check, recognition_check, reranking_check, sandbox_check, set_aside_loads_check,
+    data_folder_check, disk_check, embedding_check, engine_file_check, grounding_check,
+    outdated_runtime_check, pdf_check, provider_check, recognition_check, reranking_check, sandbox_check,
+    set_aside_loads_check,
 };
 pub use insights::{Insights, ModelTotals, TurnTotals};
 pub use models::{ModelCatalog, NO_EMBEDDING, pulled_models};

@@ -71,6 +71,10 @@ async fn load_faq_of(
         let (source, fields) = DocumentFields::category(assistant, name);
         let request = documents.request(scope, &source, &fields)?;
         let content = LoadContent::Bytes(text.as_bytes());
+        if documents.was_set_aside(scope, &request).await? {
+            tracing::warn!("{source} is not loaded: it ended its process again and again");
+            continue;
+        }
         match documents.load(scope, request, content, IfLoading::ResumeOrReplace).await {
             Ok(StartedLoad::Running(_)) => begun += 1,
             Ok(StartedLoad::Unchanged(_)) => {}
@@ -87,6 +91,10 @@ async fn load_those_of(documents: &DocumentService, scope: &Scope, of: &Definiti
         let request = documents.request(scope, &document.url, &fields)?;
         let known = documents.store().document(scope, &request.document()).await.map_err(Error::other)?;
         if known.is_some_and(|known| known.state.is_ready()) {
+            continue;
+        }
+        if documents.was_set_aside(scope, &request).await? {
+            tracing::warn!("{} is not loaded: it ended its process again and again", document.url);
             continue;
         }
         match documents.load(scope, request, LoadContent::Remote, IfLoading::ResumeOrReplace).await {

@@ -2,7 +2,7 @@
 
 use ibid_core::{AnswerMetadata, Message};
 
-use crate::format::Draft;
+use crate::format::{Draft, without_signal_so_far};
 use crate::source::Source;
 use crate::turn::{Answer, TurnState};
 
@@ -16,11 +16,12 @@ pub(crate) fn messages(turn: &TurnState) -> Vec<Message> {
             model_calls: turn.spent.calls,
             ..kept.metadata.clone()
         };
-        return vec![Message::answer(text, metadata)];
+        return vec![Message::answer(turn.say(text), metadata)];
     }
     let Some(answer) = &turn.answer else {
         let draft = turn.draft.as_ref().filter(|_| !turn.request.only_checked);
-        let written = draft.map(Draft::answer).filter(|text| !text.is_empty());
+        let written = draft.map(Draft::answer).map(|text| turn.say(without_signal_so_far(&text)));
+        let written = written.filter(|text| !text.is_empty());
         // The numbers of its sources are not checked, and still say what they mean.
         let partial = |text| {
             Message::answer(text, AnswerMetadata::partial(turn.sources.iter().map(Source::info).collect()))

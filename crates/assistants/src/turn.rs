@@ -1,5 +1,6 @@
 //! The state of a turn, the same for all graphs: what was asked, what was found, what is said.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use ibid_core::answer::{Intent, PlanStep, Route, SearchRequest, Warning};
@@ -15,8 +16,8 @@ use serde_json::Value;
 
 use crate::cache::CacheUse;
 use crate::concierge::{ConciergeState, ConciergeUpdate};
-use crate::definition::{Definition, ForcedIntent, GraphKind};
-use crate::format::Draft;
+use crate::definition::{Definition, ForcedIntent, GraphKind, Links};
+use crate::format::{Draft, inert, inert_fields};
 use crate::guard::{Policy, VerifiedAnswer};
 use crate::language::{Spoken, Texts};
 use crate::research::{GroundingReport, ResearchState};
@@ -43,6 +44,8 @@ pub(crate) struct TurnRequest {
     pub(crate) spoken: Spoken,
     /// Whether nothing may be said that was not checked.
     pub(crate) only_checked: bool,
+    /// What becomes of links and images in what is said.
+    pub(crate) links: Links,
     /// Whether a first question is put in several ways, too.
     pub(crate) rephrase_first: bool,
     /// Whether an answer that was given before may be given again.
@@ -220,6 +223,7 @@ impl TurnState {
         let only_checked = definition.guard == Policy::Block;
         let request = TurnRequest {
             only_checked,
+            links: definition.links,
             may_be_cached: input.options.may_be_cached(),
             run: input.run,
             rephrase_first: definition.retrieval.rephrase_first && definition.retrieval.phrasings > 1,
@@ -419,15 +423,37 @@ impl State for TurnState {
             TurnUpdate::Presented { answer, format, sources, spent } => {
                 self.request.format = format;
                 self.sources = sources;
-                self.answer = Some(*answer);
+                self.answer = Some(self.said(*answer));
                 self.spent = self.spent.and(spent);
             }
-            TurnUpdate::Answered { answer } => self.answer = Some(*answer),
+            TurnUpdate::Answered { answer } => self.answer = Some(self.said(*answer)),
         }
     }
 }
 
 impl TurnState {
+    /// A text as it is said: the last thing that is done to it.
+    pub(crate) fn say<'t>(&self, text: impl Into<Cow<'t, str>>) -> String {
+        let text = text.into();
+        match self.request.links {
+            Links::Inert => inert(&text).into_owned(),
+            Links::AsWritten => text.into_owned(),
+        }
+    }
+
+    /// An answer as it is said.
+    fn said(&self, mut answer: Answer) -> Answer {
+        if self.request.links == Links::Inert {
+            answer.text = self.say(&answer.text);
+            answer.checked.answer = self.say(&answer.checked.answer);
+            answer.structured.iter_mut().for_each(inert_fields);
+            for warning in &mut answer.checked.warnings {
+                warning.text = self.say(&warning.text);
+            }
+        }
+        answer
+    }
+
     /// Takes what a tool gave back among the sources, and shows the model what it is called there.
     fn report(&mut self, result: ToolReport) {
         let nothing = result.origins.is_empty();

@@ -6,11 +6,18 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub(crate) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => match address.to_ipv4_mapped() {
+        IpAddr::V6(address) => match address.to_ipv4_mapped().or_else(|| translated(address)) {
             Some(mapped) => is_public_v4(mapped),
             None => is_public_v6(address),
         },
     }
+}
+
+/// The address behind one that a network without IPv4 translates (RFC 6052).
+fn translated(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let octets = address.octets();
+    let is_translated = octets[..12] == [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0];
+    is_translated.then(|| Ipv4Addr::new(octets[12], octets[13], octets[14], octets[15]))
 }
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
@@ -43,7 +50,15 @@ mod tests {
 
     #[test]
     fn only_addresses_of_the_internet_are_public() {
-        let public = ["1.1.1.1", "8.8.8.8", "172.15.0.1", "192.169.0.1", "2606:4700::1111", "::ffff:8.8.8.8"];
+        let public = [
+            "1.1.1.1",
+            "8.8.8.8",
+            "172.15.0.1",
+            "192.169.0.1",
+            "2606:4700::1111",
+            "::ffff:8.8.8.8",
+            "64:ff9b::808:808",
+        ];
         for address in public {
             assert!(is_public(address.parse().unwrap()), "{address}");
         }

@@ -177,12 +177,15 @@ impl Rules {
         }
     }
 
-    /// Whether a connection may be made to an address that a name leads to. The port is not known here, so an
-    /// address that is named with one does not count.
+    /// Whether a connection may be made to an address that a name leads to. The port is not known here.
     pub(crate) fn allows_address(&self, name: &str, address: IpAddr) -> bool {
+        // An address that is named with a port counts for a name with that port.
+        let fits = |host: &Host| {
+            host.port.is_none() || self.named.iter().any(|own| own.is_name(name) && own.port == host.port)
+        };
         let names_it = |host: &Host| {
             (host.is_name(name) && (host.inside || is_public(address)))
-                || (host.port.is_none() && host.has_address(address))
+                || (host.has_address(address) && fits(host))
         };
         self.named.iter().any(names_it) || (self.public && is_public(address))
     }
@@ -279,6 +282,10 @@ mod tests {
             assert!(!rules.allows_address("docs.example.com", near), "{named}");
             assert!(rules.and([host("10.0.0.0/8")]).allows_address("docs.example.com", near), "{named}");
         }
+        let with_port =
+            Rules::only([host("docs.example.com:443"), host("10.1.2.3:443"), host("10.1.2.4:80")]);
+        assert!(with_port.allows_address("docs.example.com", near));
+        assert!(!with_port.allows_address("docs.example.com", "10.1.2.4".parse().unwrap()));
         let service = Rules::only([Host::of_service(&url).unwrap()]);
         assert!(service.allows_address("docs.example.com", near));
         assert!(!service.allows_address("other.example.com", near));

@@ -70,7 +70,7 @@ impl ImageSize {
     /// How many bytes it takes; none if it is larger than images are.
     pub(crate) fn bytes(self) -> Option<u64> {
         let fits = |side: u32| (1..=Self::MOST_PIXELS).contains(&side);
-        let whole = fits(self.width) && fits(self.height) && self.scale.is_finite() && self.scale > 0.0;
+        let whole = fits(self.width) && fits(self.height) && (0.01..=5.0).contains(&self.scale);
         whole.then(|| u64::from(self.width) * u64::from(self.height))
     }
 }

@@ -202,7 +202,7 @@ impl Reader {
         let mut stdout = BufReader::new(stdout);
         let before = reading.pages.len();
         let opened = reading.count > 0;
-        let mut sandbox = None;
+        let (mut sandbox, mut is_open) = (None, false);
         let why = loop {
             let next = u32::try_from(reading.pages.len() - before).unwrap_or(u32::MAX).saturating_add(first);
             let end = until.min(reading.count);
@@ -210,14 +210,22 @@ impl Reader {
                 Ok(Some(ReaderMessage::Opened { pages, .. })) if pages > self.limits.most_pages => {
                     return Err(Failure::TooManyPages(pages));
                 }
+                Ok(Some(ReaderMessage::Opened { .. })) if is_open => {
+                    let _ = child.kill().await;
+                    break "it opened the file twice".to_owned();
+                }
                 Ok(Some(ReaderMessage::Opened { pages, title })) => {
+                    is_open = true;
                     reading.sandbox = sandbox.unwrap_or_default();
                     reading.count = pages;
                     reading.title = title;
                 }
-                // Its first word is its own; what it says after it has seen the file may be the file's.
-                Ok(Some(ReaderMessage::Confined(status))) => {
-                    sandbox.get_or_insert(status);
+                // Its first word is its own; what it says after it has seen the file may be the file's. It says each once:
+                // otherwise it could go on for ever.
+                Ok(Some(ReaderMessage::Confined(status))) if sandbox.is_none() => sandbox = Some(status),
+                Ok(Some(ReaderMessage::Confined(_))) => {
+                    let _ = child.kill().await;
+                    break "it began twice".to_owned();
                 }
                 // What was asked for, in its order, and nothing else: the process may be in other hands.
                 Ok(Some(ReaderMessage::Page(page) | ReaderMessage::Image { page, .. }))

@@ -235,11 +235,11 @@ impl Api {
         }
         let at = self.paths.entry(path).or_insert_with(|| json!({}));
         at[method] = described;
+        let route = if operation.is_audited(method) { route.layer(from_fn(audit)) } else { route };
         let route = match operation.role {
             Some(role) => route.layer(from_fn_with_state(role, require)),
             None => route,
         };
-        let route = if operation.is_audited(method) { route.layer(from_fn(audit)) } else { route };
         self.router = self.router.route(path, route);
         self
     }

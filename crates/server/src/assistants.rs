@@ -38,7 +38,8 @@ pub(crate) fn routes(api: Api) -> Api {
         "/assistants/{assistant}/tools/{tool}",
         call_tool,
         on("Call one of its tools, as the page does to work something out again")
-            .takes::<Map<String, Value>>(),
+            .takes::<Map<String, Value>>()
+            .audited(),
     )
     .get("/assistants/{assistant}/subgraphs", subgraphs, on("The graphs within its graph"))
 }

@@ -26,6 +26,8 @@ const MOST_WAITING: usize = 1000;
 const SESSION: Duration = Duration::from_secs(3600);
 /// Of so many people it is known when they were here.
 const MOST_PEOPLE: usize = 10_000;
+/// Of a path so many characters are written down.
+const LONGEST_PATH: usize = 200;
 /// So many refusals are written down in a minute. Of the others it is written how many they were.
 const MOST_REFUSALS: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
@@ -109,8 +111,14 @@ impl AuditLog {
         }
     }
 
-    /// Notes somebody who was not let in.
-    pub(crate) fn refused(&self, path: &str, status: StatusCode, trace: Option<TraceParent>) {
+    /// Notes somebody who was not let in, or has not the role.
+    pub(crate) fn refused(
+        &self,
+        caller: Option<&Caller>,
+        path: &str,
+        status: StatusCode,
+        trace: Option<TraceParent>,
+    ) {
         let Some(inner) = &self.0 else { return };
         let mut refusals = inner.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         let over = if refusals.since.elapsed() >= MINUTE {
@@ -126,11 +134,11 @@ impl AuditLog {
         let detail = (over > 0).then(|| format!("{over} more were refused before and not written down"));
         if written {
             inner.add(&AuditEntry {
-                path: Some(path),
+                path: Some(shortened(path)),
                 detail: detail.as_deref(),
                 status: Some(status.as_u16()),
                 trace_id: trace.map(|trace| trace.trace_id()),
-                ..entry("refused", None)
+                ..entry("refused", caller)
             });
         }
     }
@@ -177,22 +185,54 @@ fn write(mut file: File, lines: &Receiver<String>) {
     }
 }
 
-/// Notes what came of a request that changes or exports something.
+/// Notes what came of a request that changes or exports something, also if whoever asked has gone meanwhile.
 pub(crate) async fn audit(caller: Caller, request: Request, next: Next) -> Response<Body> {
-    let log = request.extensions().get::<AuditLog>().cloned().unwrap_or_default();
-    let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
-    let action = format!("{} {route}", request.method());
-    let path = request.uri().path().to_owned();
+    let mut line = Line::of(caller, &request);
     let mut response = next.run(request).await;
-    let detail = response.extensions_mut().remove::<AuditDetail>();
-    if let Some(inner) = &log.0 {
+    line.detail = response.extensions_mut().remove::<AuditDetail>();
+    line.status = Some(response.status().as_u16());
+    response
+}
+
+/// The line of a request, written when it is over, or given up because nobody waits any more: what it did is done.
+struct Line {
+    log: AuditLog,
+    caller: Caller,
+    action: String,
+    path: String,
+    detail: Option<AuditDetail>,
+    status: Option<u16>,
+}
+
+impl Line {
+    fn of(caller: Caller, request: &Request) -> Self {
+        let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
+        Self {
+            log: request.extensions().get::<AuditLog>().cloned().unwrap_or_default(),
+            caller,
+            action: format!("{} {route}", request.method()),
+            path: shortened(request.uri().path()).to_owned(),
+            detail: None,
+            status: None,
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        let Some(inner) = &self.log.0 else { return };
+        let detail = self.detail.as_ref().map(|detail| detail.0.as_str());
         inner.add(&AuditEntry {
-            path: Some(&path),
-            detail: detail.as_ref().map(|detail| detail.0.as_str()),
-            status: Some(response.status().as_u16()),
-            trace_id: caller.trace.map(|trace| trace.trace_id()),
-            ..entry(&action, Some(&caller))
+            path: Some(&self.path),
+            detail: detail.or(self.status.is_none().then_some("whoever asked did not wait for the answer")),
+            status: self.status,
+            trace_id: self.caller.trace.map(|trace| trace.trace_id()),
+            ..entry(&self.action, Some(&self.caller))
         });
     }
-    response
+}
+
+/// As much of a path as names something.
+fn shortened(path: &str) -> &str {
+    path.char_indices().nth(LONGEST_PATH).map_or(path, |(end, _)| &path[..end])
 }

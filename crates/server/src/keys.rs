@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::time::SystemTime;
 
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use ibid_core::{AccessRole, Corpus, KeyName, Label, Scope, Secret};
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::{KEY_PREFIX, key_expiry, key_hash};
 use crate::api::{Api, operation};
+use crate::audit::AuditDetail;
 use crate::http::{Caller, Json, Problem};
 use crate::state::ServerState;
 use crate::threads::stamp;
@@ -120,7 +122,7 @@ async fn create(
     State(app): State<ServerState>,
     caller: Caller,
     Json(asked): Json<NewKey>,
-) -> Result<axum::Json<CreatedKey>, Problem> {
+) -> Result<(Extension<AuditDetail>, axum::Json<CreatedKey>), Problem> {
     let name = asked.name.as_str();
     if app.app().settings().serve.keys.contains_key(name) {
         return Err(Problem::conflict(format!("the configuration has a key `{name}`; choose another name")));
@@ -140,7 +142,8 @@ async fn create(
         expires,
     };
     app.engine().add_api_key(key_hash(key.reveal()), about.clone()).await?;
-    Ok(axum::Json(CreatedKey { key: key.reveal().to_owned(), about: view(about) }))
+    let detail = Extension(AuditDetail(format!("{} as {}", about.name, about.role)));
+    Ok((detail, axum::Json(CreatedKey { key: key.reveal().to_owned(), about: view(about) })))
 }
 
 async fn delete(

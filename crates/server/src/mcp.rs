@@ -107,8 +107,10 @@ impl ServerHandler for Mcp {
                 let spec = tool.spec();
                 let schema = spec.parameters.as_object().cloned().unwrap_or_default();
                 let name = format!("{assistant}_{}", spec.name);
-                let tool = Tool::new(name, spec.description.clone(), Arc::new(schema));
-                tools.push(tool.with_annotations(ToolAnnotations::new().read_only(true)));
+                let described = Tool::new(name, spec.description.clone(), Arc::new(schema));
+                tools.push(
+                    described.with_annotations(ToolAnnotations::new().read_only(!tool.needs_consent())),
+                );
             }
         }
         Ok(ListToolsResult::with_all_items(tools))

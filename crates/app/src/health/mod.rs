@@ -21,8 +21,9 @@ use crate::models::ModelCatalog;
 use crate::settings::Settings;
 
 pub use self::parts::{
-    data_folder_check, disk_check, embedding_check, engine_file_check, grounding_check, pdf_check,
-    provider_check, recognition_check, reranking_check, sandbox_check, set_aside_loads_check,
+    data_folder_check, disk_check, embedding_check, engine_file_check, grounding_check,
+    outdated_runtime_check, pdf_check, provider_check, recognition_check, reranking_check, sandbox_check,
+    set_aside_loads_check,
 };
 
 /// A part of the server that can be checked.

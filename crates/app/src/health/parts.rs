@@ -6,8 +6,10 @@ use ibid_core::Tenant;
 use ibid_core::model::{Caller, Embedder, Grounding, Purpose, Reranker};
 use ibid_engine::{EngineFile, FileReport};
 use ibid_models::Provider;
+use ibid_models::pull::{Library, ONNX_RUNTIME, PDFIUM};
 
 use super::CheckResult;
+use crate::Error;
 use crate::settings::Settings;
 use crate::store::{NO_PDFIUM, find_pdfium, reader, recognition_languages};
 
@@ -44,6 +46,8 @@ pub fn disk_check(path: &Path) -> CheckResult {
         return CheckResult::fine("its disk is not known yet");
     };
     match rustix::fs::statvfs(there) {
+        // Some file systems do not know.
+        Ok(disk) if disk.f_blocks == 0 => CheckResult::fine("how much room there is, its disk does not tell"),
         Ok(disk) => room(path, disk.f_bavail.saturating_mul(disk.f_frsize)),
         Err(error) => CheckResult::wrong(
             format!("the disk of {} does not answer: {error}", path.display()),
@@ -66,7 +70,9 @@ fn room(path: &Path, free: u64) -> CheckResult {
 /// What confines the processes that read documents.
 pub async fn sandbox_check(settings: &Settings) -> CheckResult {
     let help = "see the section on the sandbox in docs/documents.md";
-    let reader = match reader(settings) {
+    let own = settings.clone();
+    let made = tokio::task::spawn_blocking(move || reader(&own)).await;
+    let reader = match made.map_err(Error::other).flatten() {
         Ok(reader) => reader,
         Err(error) => return CheckResult::wrong(error.chain(), help),
     };
@@ -100,7 +106,7 @@ pub fn engine_file_check(settings: &Settings) -> CheckResult {
             "stop ibid, keep a copy of the file, and restore it from a backup",
         ),
         Err(error) => CheckResult::wrong(
-            crate::Error::from(error).chain(),
+            Error::from(error).chain(),
             "set `data` to another folder, or put the right file there",
         ),
     }
@@ -131,13 +137,31 @@ pub fn set_aside_loads_check(settings: &Settings) -> Option<CheckResult> {
 /// Whether PDFs can be read.
 pub fn pdf_check(settings: &Settings) -> CheckResult {
     match find_pdfium(settings) {
-        Some(path) if path.is_file() => CheckResult::fine(format!("PDFium at {}", path.display())),
+        Some(path) if path.is_file() => {
+            CheckResult::fine(format!("PDFium at {}{}", path.display(), outdated(&PDFIUM, &path, settings)))
+        }
         Some(path) => CheckResult::wrong(
             format!("{} is not there", path.display()),
             "set `ingest.pdfium` to the file libpdfium.so",
         ),
         None => CheckResult::missing(NO_PDFIUM),
     }
+}
+
+/// What is to be said of a library that was fetched for an earlier version of ibid.
+fn outdated(library: &Library, path: &Path, settings: &Settings) -> String {
+    if !library.earlier(&settings.models_folder()).iter().any(|earlier| earlier == path) {
+        return String::new();
+    }
+    let version = library.version_name();
+    format!(", which an earlier ibid fetched; `ibid models pull` brings {version}, the one for this ibid")
+}
+
+/// What runs models here, if an earlier ibid fetched it.
+pub fn outdated_runtime_check(settings: &Settings) -> Option<CheckResult> {
+    let path = settings.onnx.library.clone().or_else(|| ONNX_RUNTIME.find(&settings.models_folder()))?;
+    let outdated = outdated(&ONNX_RUNTIME, &path, settings);
+    (!outdated.is_empty()).then(|| CheckResult::fine(format!("ONNX Runtime at {}{outdated}", path.display())))
 }
 
 /// Whether scanned pages can be read.
@@ -158,7 +182,7 @@ pub async fn provider_check(provider: &Provider) -> CheckResult {
             CheckResult::fine(format!("answers, and lists {} model{plural}", models.len()))
         }
         Err(error) => CheckResult::wrong(
-            crate::Error::other(error).chain(),
+            Error::other(error).chain(),
             "check its address and its key, and that it is running",
         ),
     }
@@ -172,7 +196,7 @@ pub async fn embedding_check(embedder: &dyn Embedder) -> CheckResult {
             let (dimensions, name) = (vectors.dimensions(), embedder.name());
             CheckResult::fine(format!("{name} runs, and gives vectors of {dimensions} dimensions"))
         }
-        Err(error) => CheckResult::wrong(crate::Error::other(error).chain(), PULL),
+        Err(error) => CheckResult::wrong(Error::other(error).chain(), PULL),
     }
 }
 
@@ -182,7 +206,7 @@ pub async fn reranking_check(reranker: Option<&dyn Reranker>) -> CheckResult {
     let texts = ["The rate is 2 %.", "Lamps give light."];
     match reranker.rerank(&Caller::chat(Tenant::local()), "What is the duty rate?", &texts).await {
         Ok(_) => CheckResult::fine(format!("{} runs", reranker.name())),
-        Err(error) => CheckResult::wrong(crate::Error::other(error).chain(), MEND_RERANKER),
+        Err(error) => CheckResult::wrong(Error::other(error).chain(), MEND_RERANKER),
     }
 }
 
@@ -191,7 +215,7 @@ pub async fn grounding_check(grounding: &dyn Grounding) -> CheckResult {
     let pairs = [("The rate is 2 %.", "It has a rate.")];
     match grounding.support(&Caller::chat(Tenant::local()), &pairs).await {
         Ok(_) => CheckResult::fine(format!("{} runs", grounding.name())),
-        Err(error) => CheckResult::wrong(crate::Error::other(error).chain(), MEND_GROUNDING),
+        Err(error) => CheckResult::wrong(Error::other(error).chain(), MEND_GROUNDING),
     }
 }
 

@@ -40,15 +40,20 @@ pub(super) fn checks(settings: &Settings, models: &ModelCatalog) -> Vec<HealthCh
     each.chain(any).collect()
 }
 
-/// The providers of each chat model and of what stands in for it. A model that only stands in for others has none of its own.
+/// The providers of each chat model and of what stands in for it, and that of the embedding model. A model that only stands in
+/// for others has none of its own; one that is called `small` works beside the one that answers.
 fn provider_chains(settings: &Settings) -> BTreeSet<BTreeSet<&str>> {
-    let stands_in = |name: &String| settings.models.values().any(|model| model.fallback.contains(name));
+    let stands_in = |name: &String| {
+        name != "small" && settings.models.values().any(|model| model.fallback.contains(name))
+    };
     let first = settings.models.iter().filter(|(name, _)| !stands_in(name));
     let of = |model: &'_ ModelSettings| {
         let others = model.fallback.iter().filter_map(|name| settings.models.get(name));
         others.map(|other| other.provider.as_str()).collect::<BTreeSet<_>>()
     };
-    first.map(|(_, model)| of(model).into_iter().chain([model.provider.as_str()]).collect()).collect()
+    let chains = first.map(|(_, model)| of(model).into_iter().chain([model.provider.as_str()]).collect());
+    let embedding = settings.embedding.provider.iter().map(|provider| BTreeSet::from([provider.as_str()]));
+    chains.chain(embedding).collect()
 }
 
 #[cfg(test)]

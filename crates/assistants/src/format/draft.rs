@@ -6,8 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ANSWER, AnswerFormat, CITATIONS, TEXT, fields, inert};
-use crate::definition::Links;
+use super::{ANSWER, AnswerFormat, CITATIONS, TEXT, fields};
 use crate::language::{Texts, plain};
 
 /// A citation as a model gives it.
@@ -64,17 +63,12 @@ impl Draft {
     }
 
     /// Reads it by its format.
-    pub(crate) fn read(&self, format: &AnswerFormat, texts: &Texts, links: Links) -> ParsedAnswer {
+    pub(crate) fn read(&self, format: &AnswerFormat, texts: &Texts) -> ParsedAnswer {
         // Small talk is text, whatever was asked for.
         let schema = format.schema().filter(|_| self.format != TEXT);
         let parsed: Option<Value> = schema.and_then(|_| serde_json::from_str(&self.raw).ok());
-        let mut fields = parsed.filter(|fields| fields[ANSWER].is_string()).unwrap_or_default();
-        let mut answer =
-            fields[ANSWER].as_str().map_or_else(|| self.answer(), |answer| answer.trim().to_owned());
-        if links == Links::Inert {
-            make_inert(&mut fields);
-            answer = inert(&answer).into_owned();
-        }
+        let fields = parsed.filter(|fields| fields[ANSWER].is_string()).unwrap_or_default();
+        let answer = fields[ANSWER].as_str().map_or_else(|| self.answer(), |answer| answer.trim().to_owned());
         let phrase = plain(&texts.unknown_phrase);
         let unanswered = answer.contains(SIGNAL) || plain(&answer).starts_with(&phrase);
         let answer = without_signal(&answer);
@@ -84,20 +78,6 @@ impl Draft {
             fields::claims(schema, &fields, &mut claims);
         }
         ParsedAnswer { answer, cited, fields, claims, unanswered }
-    }
-}
-
-/// Makes every text in some fields inert.
-fn make_inert(value: &mut Value) {
-    match value {
-        Value::String(text) => {
-            if let Cow::Owned(made) = inert(text) {
-                *text = made;
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(make_inert),
-        Value::Object(fields) => fields.values_mut().for_each(make_inert),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

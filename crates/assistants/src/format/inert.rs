@@ -3,6 +3,10 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
+use super::CITATIONS;
+
 /// A text in which Markdown and HTML make no links, no images and no other elements, and that reads the same. What comes
 /// later changes nothing of what came before, so it holds for an answer as it is being written, too.
 pub(crate) fn inert(text: &str) -> Cow<'_, str> {
@@ -27,6 +31,25 @@ pub(crate) fn inert(text: &str) -> Cow<'_, str> {
     made.map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
+/// The same for every text in some fields, but for what is cited: a quotation is as it stands on its page.
+pub(crate) fn inert_fields(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(made) = inert(text) {
+                *text = made;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(inert_fields),
+        Value::Object(fields) => {
+            fields
+                .iter_mut()
+                .filter(|(name, _)| *name != CITATIONS)
+                .for_each(|(_, value)| inert_fields(value));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,6 +63,7 @@ mod tests {
             ("<img src=x onerror=y>", "< img src=x onerror=y>"),
             ("<https://evil.example>", "< https://evil.example>"),
             ("a</b><!-- c -->", "a< /b>< !-- c -->"),
+            ("[here](/a) [there](/b)", "[here] (/a) [there] (/b)"),
         ];
         for (written, shown) in cases {
             assert_eq!(inert(written), shown);

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 pub use draft::{CitationDraft, Draft, ParsedAnswer};
 pub(crate) use draft::{answer_so_far, without_signal_so_far};
-pub(crate) use inert::inert;
+pub(crate) use inert::{inert, inert_fields};
 
 /// The format without fields, which needs no schema.
 pub const TEXT: &str = "text";
@@ -162,7 +162,6 @@ fn whole(schema: &Value, fields: &Value, answer: &str, citations: Value) -> Valu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::Links;
 
     fn shipped(name: &str) -> AnswerFormat {
         let (_, text) = SHIPPED.into_iter().find(|(shipped, _)| *shipped == name).unwrap();
@@ -183,7 +182,7 @@ mod tests {
             partial: false,
             cut_off: false,
         };
-        let written = draft.read(&format, crate::language::Language::english().texts(), Links::Inert);
+        let written = draft.read(&format, crate::language::Language::english().texts());
         assert_eq!(written.cited, [CitationDraft { source: 1, page: Some(3), quote: "2%".to_owned() }]);
         assert_eq!(written.claims, "Two percent [1].\n8539.52.00\n2%");
         let fields = format.fill(&written.fields, "Two percent [1].", json!([])).unwrap();

@@ -106,7 +106,8 @@ fn build(node_context: &Arc<NodeContext>) -> Result<Graph<TurnState>, BuildError
     }
     if has(GraphKind::Agentic) {
         let rounds = node_context.definition.limits.rounds as usize;
-        let asks = node_context.definition.mcp.iter().any(|server| !server.without_consent);
+        let asks = node_context.definition.mcp.iter().any(|server| !server.without_consent)
+            || node_context.ports.tools.iter().any(|tool| tool.needs_consent());
         let after_tools =
             move |turn: &TurnState| if turn.rounds.len() < rounds { "agent" } else { "generate" };
         let own = node_context.clone();

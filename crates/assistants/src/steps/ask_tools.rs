@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::arguments::mended;
 use super::web_search::is_yes;
 use crate::node_context::NodeContext;
 use crate::turn::{Call, TurnState, TurnUpdate};
@@ -31,7 +32,8 @@ pub(crate) fn needs_consent(node_context: &NodeContext, turn: &TurnState) -> boo
 
 /// What is asked.
 pub(crate) fn tools_question(node_context: &NodeContext, turn: &TurnState) -> ToolsQuestion {
-    let calls = asked(node_context, turn).cloned().collect();
+    // As they would be called, and not as the model wrote them.
+    let calls = asked(node_context, turn).map(|call| mended_call(node_context, turn, call)).collect();
     ToolsQuestion { kind: "tool_calls", question: turn.texts().may_call_tools.clone(), calls }
 }
 
@@ -44,6 +46,15 @@ pub(crate) fn tools_answered(node_context: &NodeContext, turn: &TurnState, reply
     let denied =
         asked(node_context, turn).filter(|call| !allowed(call)).map(|call| call.id.clone()).collect();
     TurnUpdate::ToolCallsAnswered { denied }
+}
+
+fn mended_call(node_context: &NodeContext, turn: &TurnState, call: &Call) -> Call {
+    let Some(tool) = node_context.ports.tools.iter().find(|tool| tool.spec().name == call.name) else {
+        return call.clone();
+    };
+    let (schema, asks) = (&tool.spec().parameters, tool.question_argument());
+    let arguments = mended(schema, call.arguments.clone(), asks, &turn.question);
+    Call { arguments, ..call.clone() }
 }
 
 /// The calls that a person is asked about.

@@ -46,10 +46,10 @@ pub(crate) async fn conclude(
     // What was shown last may be the draft of another round, or without its marks.
     let shown = turn.answer.as_ref().map(|shown| &shown.text);
     if block {
-        context.token(answer.text.clone());
+        context.token(turn.say(&answer.text));
     } else if shown != Some(&answer.text) {
         emit(&context, &TurnEvent::DraftWithdrawn { reason: turn.texts().best_round.clone() });
-        context.token(answer.text.clone());
+        context.token(turn.say(&answer.text));
     }
     emit(&context, &TurnEvent::Citations { citations: answer.checked.citations.clone() });
     emit(&context, &TurnEvent::Warnings { warnings: answer.checked.warnings.clone() });

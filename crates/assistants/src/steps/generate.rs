@@ -8,8 +8,8 @@ use ibid_core::model::{ChatModel, ChatRequest, ModelError, Prompt};
 use ibid_graph::{Context, NodeError};
 use serde_json::json;
 
-use crate::definition::{Knowledge, Links};
-use crate::format::{Draft, TEXT, answer_so_far, inert, without_signal_so_far};
+use crate::definition::Knowledge;
+use crate::format::{Draft, TEXT, answer_so_far, without_signal_so_far};
 use crate::guard::Policy;
 use crate::language::filled;
 use crate::node_context::{NodeContext, Reply, emit, failed};
@@ -70,7 +70,7 @@ async fn write(
     loop {
         let evidence = Shown::within(model, &turn.sources, &turn.question, room);
         let request = node_context.answer_request(turn, &evidence, then)?;
-        match listen(node_context, context, model, request, format).await {
+        match listen(node_context, turn, context, model, request, format).await {
             Err(ModelError::TooLong { .. }) if room > LEAST_ROOM => room = room.min(evidence.tokens) * 3 / 4,
             Err(error) => return Err(failed(error)),
             Ok(reply) => {
@@ -108,6 +108,7 @@ impl Shown {
 /// Asks, and tells the words of the answer as they come, unless they may be withheld.
 async fn listen(
     node_context: &NodeContext,
+    turn: &TurnState,
     context: &Context,
     model: &dyn ChatModel,
     request: ChatRequest,
@@ -129,10 +130,7 @@ async fn listen(
             _ => Cow::Owned(answer_so_far(so_far)),
         };
         let answer = without_signal_so_far(&answer);
-        let answer = match node_context.definition.links {
-            Links::Inert => inert(&answer),
-            Links::AsWritten => answer,
-        };
+        let answer = turn.say(answer);
         if let Some(new) = answer.get(told..).filter(|new| !new.is_empty()) {
             context.token(new);
             told = answer.len();
@@ -210,7 +208,7 @@ async fn chat(
     prompts.push(Prompt::User(turn.request.text.clone()));
     let mut request = node_context.request(turn, prompts);
     request.max_output_tokens = node_context.definition.limits.answer_tokens;
-    let reply = listen(node_context, context, model, request, TEXT).await.map_err(failed)?;
+    let reply = listen(node_context, turn, context, model, request, TEXT).await.map_err(failed)?;
     let (partial, cut_off) = (reply.partial, reply.cut_off);
     let draft = Draft { format: TEXT.to_owned(), raw: reply.text, partial, cut_off };
     Ok(TurnUpdate::Drafted { draft, spent: reply.spent })
@@ -228,7 +226,7 @@ fn not_known(
     let searched_for = filled(&texts.searched_for, &[("searched", &searched)]);
     let variables = json!({ "unknown": unknown, "searched_for": searched_for, "searched": turn.searched, "failures": turn.failures });
     let raw = node_context.prompt("unknown", turn, variables)?.trim().to_owned();
-    context.token(raw.clone());
+    context.token(turn.say(&raw));
     let draft = Draft { format: TEXT.to_owned(), raw, partial: false, cut_off: false };
     Ok(TurnUpdate::Drafted { draft, spent: TurnCost::default() })
 }

@@ -90,6 +90,7 @@ fn recalled(turn: &TurnState, context: &Context, answer: CachedAnswer, similar: 
         text =
             format!("{}\n\n{text}", filled(&turn.texts().similar_answer, &[("question", &answer.question)]));
     }
+    let text = turn.say(text);
     pieces(&text).into_iter().for_each(|piece| context.token(piece));
     emit(context, &TurnEvent::Citations { citations: metadata.citations.clone() });
     TurnUpdate::Recalled { answer: Box::new(answer), text, from }

@@ -70,7 +70,7 @@ pub(crate) async fn present(
     if !facts.below.is_empty() {
         text = format!("{text} [1]\n\n{}", facts.below);
     }
-    context.token(text.clone());
+    context.token(turn.say(&text));
     let (sources, citations) = cited(&facts);
     emit(&context, &TurnEvent::Sources { sources: sources.iter().map(Source::info).collect() });
     emit(&context, &TurnEvent::Citations { citations: citations.clone() });

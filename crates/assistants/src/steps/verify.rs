@@ -28,7 +28,7 @@ pub(crate) async fn verify(
 ) -> Result<TurnUpdate, NodeError> {
     let Some(draft) = &turn.draft else { return Err(Terminal::new("nothing was written").into()) };
     let format = node_context.format(&turn)?;
-    let written = draft.read(format, turn.texts(), node_context.definition.links);
+    let written = draft.read(format, turn.texts());
     let knowledge = node_context.definition.knowledge;
     if turn.is_chat() || turn.sources.is_empty() {
         let unknown = !turn.is_chat() && knowledge == Knowledge::Documents;
@@ -39,7 +39,7 @@ pub(crate) async fn verify(
         {
             emit(&context, &TurnEvent::DraftWithdrawn { reason: String::new() });
             answer.clone_from(&turn.texts().help);
-            context.token(answer.clone());
+            context.token(turn.say(&answer));
         }
         let mut checked = VerifiedAnswer { answer, citations: Vec::new(), warnings: Vec::new() };
         if knowledge != Knowledge::Open && may_be_a_question(&turn) {
@@ -52,7 +52,7 @@ pub(crate) async fn verify(
         }
         // That nothing was found has been told.
         if turn.request.only_checked && !unknown && !turn.is_research() {
-            context.token(checked.answer.clone());
+            context.token(turn.say(&checked.answer));
         }
         return Ok(answered(&turn, format, &written, checked, unknown, false));
     }
@@ -98,11 +98,11 @@ pub(crate) async fn verify(
     }
     let withheld = found && policy == Policy::Block;
     if policy == Policy::Block && !withheld {
-        context.token(checked.answer.clone());
+        context.token(turn.say(&checked.answer));
     }
     if withheld {
         checked.answer = withheld_text(turn.texts(), &checked.warnings);
-        context.token(checked.answer.clone());
+        context.token(turn.say(&checked.answer));
     }
     Ok(answered(&turn, format, &written, checked, unanswered, withheld))
 }

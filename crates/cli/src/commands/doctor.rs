@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use ibid_app::{
     CheckResult, ModelCatalog, NO_EMBEDDING, Settings, data_folder_check, disk_check, embedding_check,
-    engine_file_check, grounding_check, pdf_check, provider_check, recognition_check, reranking_check,
-    sandbox_check, set_aside_loads_check,
+    engine_file_check, grounding_check, outdated_runtime_check, pdf_check, provider_check, recognition_check,
+    reranking_check, sandbox_check, set_aside_loads_check,
 };
 
 use super::{caller, runtime};
@@ -40,6 +40,8 @@ pub(super) fn run(loaded: anyhow::Result<Loaded>) -> anyhow::Result<ExitCode> {
             runtime.block_on(models(&loaded.config, &mut findings));
             findings.push(("sandbox".to_owned(), runtime.block_on(sandbox_check(&loaded.config))));
             findings.push(("PDFs".to_owned(), pdf_check(&loaded.config)));
+            let outdated = outdated_runtime_check(&loaded.config);
+            findings.extend(outdated.map(|finding| ("ONNX Runtime".to_owned(), finding)));
             findings.push(("scanned pages".to_owned(), recognition_check(&loaded.config)));
         }
     }

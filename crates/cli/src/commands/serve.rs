@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use ibid_app::settings::{KeySettings, ServeSettings};
-use ibid_app::{App, AssistantRegistry, RunningServer, Settings};
+use ibid_app::{App, AssistantRegistry, CheckResult, RunningServer, Settings, sandbox_check};
 use ibid_core::{Scope, Tenant};
 use ibid_egress::{Egress, EgressLimits, Host, Rules};
 use ibid_server::{Access, Claims, Issuer, Key};
@@ -41,6 +41,10 @@ pub(super) fn run(
     let metrics = config.metrics.enabled.then(MetricsRegistry::install).transpose()?;
     runtime()?.block_on(async {
         let app = App::builder(config.clone()).open().await?;
+        match sandbox_check(config).await {
+            CheckResult::Fine { what } | CheckResult::Missing { what } => tracing::info!("{what}"),
+            CheckResult::Wrong { what, .. } => tracing::warn!("documents cannot be read: {what}"),
+        }
         let tenants = app.engine()?.api_key_tenants().await?;
         let is_open = is_open(config) && tenants.is_empty();
         let access = access(config, is_open)?;

@@ -34,7 +34,7 @@ pub async fn a_killed_turn_goes_on_where_it_was(subject: &dyn Subject) {
 pub async fn what_ends_its_process_again_and_again_is_set_aside(subject: &dyn Subject) {
     let mut play = Play::begin(subject, "poison").await;
     let run = play.say("wait").await;
-    play.thinking(run, 1).await;
+    play.speaking(run).await;
     // An end in order says nothing against a turn.
     for times in 2..7 {
         play.end_and_reopen().await;
@@ -58,6 +58,8 @@ pub async fn of_several_only_the_one_that_ends_its_process_is_set_aside(subject:
     let first = play.say("wait").await;
     play.thread = ibid_core::ThreadId::new();
     let second = play.say("wait").await;
+    play.speaking(first).await;
+    play.speaking(second).await;
     let times =
         |play: &Play<'_>, run| play.stage.performed(run).iter().filter(|node| *node == "think").count();
     for count in 1..4 {

@@ -11,6 +11,8 @@ use crate::error::Error;
 use crate::store::{self, Lock, Readers, RunRow, StoreError, ThreadUse};
 use crate::types::{ApiKey, MessageWindow, Run, Thread, ThreadMessage, ThreadPage, UnfinishedJob};
 
+const A_WEEK_MS: i64 = 7 * 24 * 3600 * 1000;
+
 /// An engine's file.
 pub struct EngineFile {
     path: PathBuf,
@@ -30,7 +32,7 @@ pub struct FileReport {
     pub bytes: u64,
     /// Whether an engine runs turns from it now.
     pub in_use: bool,
-    /// The runs that were given up because processes ended while they worked on them, the latest first, with the reason.
+    /// The runs of the last week that were given up because processes ended while they worked on them, the latest first, with the reason.
     pub set_aside: Vec<(RunId, String)>,
     /// What SQLite finds wrong with it; empty if it is sound.
     pub damage: Vec<String>,
@@ -74,7 +76,7 @@ impl EngineFile {
                 unfinished: count("SELECT count(*) FROM runs WHERE ended_ms IS NULL")?,
                 bytes: store::size_bytes(&self.path),
                 in_use,
-                set_aside: store::set_aside(connection)?,
+                set_aside: store::set_aside_since(connection, store::now_ms() - A_WEEK_MS)?,
                 damage: store::quick_check(connection)?,
             })
         })?;

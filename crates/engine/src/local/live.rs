@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ibid_core::{RunId, Tenant};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use crate::facts::TurnMeasures;
@@ -27,6 +28,8 @@ pub(super) struct LiveRun {
     measures: Arc<Mutex<TurnMeasures>>,
     stopping: Arc<Mutex<Option<Stopping>>>,
     working: Arc<AtomicBool>,
+    /// Until it is past this step, others that may have ended the process wait.
+    lane: Arc<Mutex<Option<(i64, OwnedSemaphorePermit)>>>,
 }
 
 impl LiveRun {
@@ -41,7 +44,24 @@ impl LiveRun {
             measures: Arc::default(),
             stopping: Arc::default(),
             working: Arc::default(),
+            lane: Arc::default(),
         }
+    }
+
+    /// Lets others wait until it is past a step.
+    pub(super) fn take_lane(&self, step: i64, lane: OwnedSemaphorePermit) {
+        *self.lane.lock().unwrap_or_else(PoisonError::into_inner) = Some((step, lane));
+    }
+
+    /// Lets others go on, if it is past the step that they waited for.
+    pub(super) fn passed(&self, step: u32) {
+        let mut lane = self.lane.lock().unwrap_or_else(PoisonError::into_inner);
+        lane.take_if(|(suspect, _)| i64::from(step) > *suspect);
+    }
+
+    /// Lets others go on.
+    pub(super) fn leave_lane(&self) {
+        self.lane.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     /// Stops the run's node and says how the run is to end. To forget it outweighs to keep it.

@@ -34,6 +34,7 @@ impl TurnSink {
 impl EventSink for TurnSink {
     fn emit(&self, event: StepEvent) {
         match &event.kind {
+            EventKind::StepStarted { .. } => self.live.passed(event.step),
             EventKind::Token { .. } if !self.spoken.swap(true, Ordering::Relaxed) => {
                 if let Some(elapsed) = self.live.elapsed() {
                     metric::first_word(&self.graph, elapsed);

@@ -18,7 +18,7 @@ mod threads;
 mod turn;
 mod work;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -92,6 +92,7 @@ impl Default for LocalSettings {
 pub struct LocalEngine(Arc<Inner>);
 
 struct Inner {
+    path: PathBuf,
     settings: LocalSettings,
     graphs: Graphs,
     writer: Mutex<Option<Writer>>,
@@ -109,8 +110,15 @@ struct Inner {
     /// One for each turn that may be worked on at once.
     slots: Option<Arc<Semaphore>>,
     drain: Arc<DrainGate>,
-    /// How many of the runs that an earlier process left may have ended it; they pass one after the other.
-    suspects: AtomicUsize,
+    suspects: Suspects,
+}
+
+/// What is known of the runs that an earlier process left.
+struct Suspects {
+    /// How many were at work when it ended.
+    at_work: AtomicUsize,
+    /// Whether one of them was at work every time, so that they pass one after the other.
+    are_there: AtomicBool,
     lane: Arc<Semaphore>,
 }
 
@@ -127,6 +135,7 @@ impl LocalEngine {
         let (writer, thread) = Writer::start(connection).map_err(spawn)?;
         let slots = settings.at_once.map(|most| Arc::new(Semaphore::new(most.max(1))));
         let engine = Self(Arc::new(Inner {
+            path: path.to_owned(),
             settings,
             graphs,
             writer: Mutex::new(Some(writer)),
@@ -141,8 +150,11 @@ impl LocalEngine {
             runtime: Handle::current(),
             slots,
             drain: Arc::default(),
-            suspects: AtomicUsize::new(0),
-            lane: Arc::new(Semaphore::new(1)),
+            suspects: Suspects {
+                at_work: AtomicUsize::new(0),
+                are_there: AtomicBool::new(false),
+                lane: Arc::new(Semaphore::new(1)),
+            },
         }));
         engine.spawn(engine.clone().write_events());
         engine.spawn(engine.clone().run_retention());
@@ -294,10 +306,10 @@ impl Engine for LocalEngine {
     }
 
     async fn shutdown(&self, timeout: Duration) {
+        // At once, for whoever is not given the time, and again for what was begun meanwhile.
+        self.clear_suspects().await;
         self.0.drain.wait(timeout).await;
-        if let Err(error) = self.clear_suspects().await {
-            tracing::warn!(error = &error as &dyn std::error::Error, "the end of this process was not noted");
-        }
+        self.clear_suspects().await;
         self.close().await;
     }
 

@@ -11,6 +11,8 @@ use crate::store::{self, Batch, StoreError, now_ms};
 
 /// How long a temporary thread is kept after it was last used.
 const TEMPORARY: Duration = Duration::from_secs(600);
+/// How long a copy is kept that was made before a migration.
+const COPIES: Duration = Duration::from_secs(7 * 24 * 3600);
 /// How many runs one commit drops, so that turns need not wait for the broom.
 const RUNS_AT_ONCE: usize = 50;
 
@@ -90,8 +92,25 @@ impl LocalEngine {
             if let Err(error) = self.drop_pending_events().await {
                 tracing::error!(error = &error as &dyn std::error::Error, "told events could not be dropped");
             }
+            if let Err(error) = self.erase_deleted().await {
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "what was deleted could not be erased"
+                );
+            }
             tokio::time::sleep(pause).await;
         }
+    }
+
+    /// Leaves no byte of what was deleted: free pages are given back to the disk, the log is emptied, and copies that were
+    /// made before migrations are removed after a while.
+    async fn erase_deleted(&self) -> Result<(), Error> {
+        let writer = self.writer()?;
+        while writer.reclaim_space().await? {}
+        let path = self.0.path.clone();
+        let removed =
+            tokio::task::spawn_blocking(move || store::remove_copies_older_than(&path, COPIES)).await;
+        Ok(removed.unwrap_or(Ok(()))?)
     }
 
     /// Drops what was told and stands in the journals by now.

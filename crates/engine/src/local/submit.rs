@@ -216,7 +216,7 @@ impl LocalEngine {
             .collect()
         };
         let rows: Vec<_> = self.0.readers.read(read).await?;
-        self.count_suspects(rows.iter().map(|(_, (_, step), row)| (row, *step)));
+        self.look_for_suspects(rows.iter().map(|(_, (told, step), row)| (row, *step, *told > 0)));
         for (tenant, (told, _), row) in rows {
             let live = self.watch(row.id, tenant, row.key, told);
             live.stop_clock();

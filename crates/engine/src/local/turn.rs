@@ -79,31 +79,38 @@ impl LocalEngine {
     }
 
     async fn work(self, mut turn: Started, live: LiveRun) {
+        let admitted = self.admit(&turn, &live).await;
         let _slot = self.slot(&live).await;
-        let is_new = live.log.is_new();
-        if is_new {
+        if live.log.is_new() {
             let trace_id = turn.trace.map(|trace| trace.trace_id());
             live.log.add(StepEvent::of_run(EventKind::RunStarted { trace_id }));
         }
-        let (_lane, set_aside) = match self.admit(&turn, &live, is_new).await {
-            Ok(Admission::Admitted(lane)) => (lane, None),
-            Ok(Admission::SetAside(why)) => (None, Some(why)),
-            Err(error) => {
-                tracing::error!(
-                    error = &error as &dyn std::error::Error,
-                    "a turn was not counted as taken up"
-                );
-                (None, None)
-            }
+        let (attempt, set_aside) = match admitted {
+            Ok(Admission::Admitted(attempt)) => (Ok(attempt), None),
+            Ok(Admission::SetAside(why)) => (Ok(None), Some(why)),
+            Err(error) => (Err(error), None),
         };
+        let counted = match attempt {
+            Ok(Some(attempt)) => self.count_attempt(attempt).await,
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = counted {
+            tracing::error!(error = &error as &dyn std::error::Error, "a turn was not counted as taken up");
+        }
+        self.work_until_it_rests(&mut turn, &live, set_aside).await;
+        live.leave_lane();
+    }
+
+    async fn work_until_it_rests(&self, turn: &mut Started, live: &LiveRun, set_aside: Option<String>) {
         let mut pause = Duration::from_secs(1);
         loop {
             let came = match &set_aside {
                 Some(why) => Ok(Outcome::Failed(why.clone(), None)),
-                None => self.run_turn(&mut turn, &live).await,
+                None => self.run_turn(turn, live).await,
             };
             let worked = match came {
-                Ok(outcome) => self.conclude(&turn, &live, outcome).await,
+                Ok(outcome) => self.conclude(turn, live, outcome).await,
                 Err(error) => Err(error),
             };
             let Err(error) = worked else { return };
@@ -119,9 +126,9 @@ impl LocalEngine {
                 );
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
-                if let Ok(row) = self.read_again(&turn, &live).await {
+                if let Ok(row) = self.read_again(turn, live).await {
                     let Some(row) = row else { return };
-                    turn = Started { left: true, ..row.into() };
+                    *turn = Started { left: true, ..row.into() };
                     break;
                 }
             }

@@ -95,6 +95,8 @@ pub(crate) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     check_owner(&connection, path, found)?;
     // Must be set before the first table: dropped steps give their pages back to the disk.
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    // What is deleted is overwritten, where a page is written anyway; pages that become free are given back to the disk.
+    connection.pragma_update(None, "secure_delete", "FAST")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "journal_size_limit", 16 * 1024 * 1024)?;
@@ -132,6 +134,21 @@ fn copy_before_migration(connection: &Connection, path: &Path, found: u32) -> Re
     connection.execute("VACUUM INTO ?1", [copy.to_string_lossy()])?;
     let synced = File::open(&copy).and_then(|file| file.sync_all());
     synced.map_err(|source| StoreError::Open { path: copy, source })
+}
+
+/// Removes copies that were made before migrations some time ago: nobody goes back any more, and what was deleted since is in
+/// them.
+pub(crate) fn remove_copies_older_than(path: &Path, age: Duration) -> Result<(), StoreError> {
+    let failed = |path: &Path, source| StoreError::Open { path: path.to_owned(), source };
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
+    let prefix = format!("{}.schema-", name.to_string_lossy());
+    for file in folder.read_dir().map_err(|source| failed(folder, source))?.flatten() {
+        let is_old = || Some(file.metadata().ok()?.modified().ok()?.elapsed().ok()? >= age);
+        if file.file_name().to_string_lossy().starts_with(&prefix) && is_old() == Some(true) {
+            std::fs::remove_file(file.path()).map_err(|source| failed(&file.path(), source))?;
+        }
+    }
+    Ok(())
 }
 
 /// Opens the file for reading beside the writer, also of another process.

@@ -123,6 +123,7 @@ impl RunRow {
     /// How many processes ended without a word while they were at this step of it, now that the last one has ended.
     pub(crate) fn crashes_at(&self, step: i64) -> i64 {
         match self.crashes_step {
+            _ if self.crashes == SET_ASIDE => i64::MAX,
             Some(ENDED_IN_ORDER) => 0,
             Some(at) if at == step => self.crashes + 1,
             _ => 1,

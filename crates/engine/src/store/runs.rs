@@ -126,11 +126,15 @@ pub(crate) fn clear_crashes(connection: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Why runs were set aside, the latest first.
-pub(crate) fn set_aside(connection: &Connection) -> Result<Vec<(RunId, String)>, StoreError> {
-    let sql = "SELECT id, coalesce(error, '') FROM runs WHERE crashes = -1 ORDER BY ended_ms DESC LIMIT 100";
+/// Why runs were set aside since a time, the latest first.
+pub(crate) fn set_aside_since(
+    connection: &Connection,
+    since: i64,
+) -> Result<Vec<(RunId, String)>, StoreError> {
+    let sql = "SELECT id, coalesce(error, '') FROM runs WHERE crashes = -1 AND ended_ms >= ?1
+               ORDER BY ended_ms DESC LIMIT 100";
     let mut statement = connection.prepare(sql)?;
-    let rows = statement.query_map([], |row| Ok((RunId::from_bytes(row.get(0)?), row.get(1)?)))?;
+    let rows = statement.query_map([since], |row| Ok((RunId::from_bytes(row.get(0)?), row.get(1)?)))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 

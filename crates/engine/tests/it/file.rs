@@ -149,6 +149,40 @@ async fn the_retention_time_is_kept_without_being_asked() {
     panic!("the steps were never dropped");
 }
 
+/// Whether a text stands in any file of a folder.
+fn stands_in(folder: &Path, text: &str) -> bool {
+    let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    files.into_iter().any(|file| {
+        let bytes = std::fs::read(file).unwrap_or_default();
+        bytes.windows(text.len()).any(|window| window == text.as_bytes())
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_thread_that_was_deleted_no_byte_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = LocalSettings { retention: Duration::from_secs(24), ..LocalSettings::default() };
+    let engine = LocalEngine::open(&folder.path().join("engine.db"), bulky(), settings).await.unwrap();
+    let (kept, deleted) = (ThreadId::new(), ThreadId::new());
+    for (thread, says) in [(kept, "quince"), (deleted, "damson")] {
+        run_turns(&engine, thread, 3).await;
+        // Short ones lie within pages, long ones fill pages of their own.
+        for length in [1, 20, 5000] {
+            let said = vec![Message::user(says.repeat(length))];
+            engine.add_messages(&scope(), thread, said).await.unwrap();
+        }
+    }
+    assert!(stands_in(folder.path(), "damson"));
+    engine.delete_thread(&scope(), deleted).await.unwrap();
+    let began = std::time::Instant::now();
+    while stands_in(folder.path(), "damson") {
+        assert!(began.elapsed() < Duration::from_secs(20), "it is never erased");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert!(stands_in(folder.path(), "quince"));
+    engine.close().await;
+}
+
 #[tokio::test]
 async fn a_turn_whose_assistant_is_gone_fails_and_says_so() {
     let folder = tempfile::tempdir().unwrap();

@@ -202,7 +202,10 @@ impl Ingestion {
         if self.rollback(job, run).await? {
             return Ok(true);
         }
-        let document = match self.store.row(&job.document()).await?.filter(|known| known.state.is_ready()) {
+        let known = self.store.row(&job.document()).await?;
+        let before =
+            known.as_ref().filter(|known| !known.state.is_ready()).map(|known| known.content.clone());
+        let document = match known.filter(|known| known.state.is_ready()) {
             Some(known) => {
                 let problem = format!("a newer version could not be loaded: {why}");
                 Document { state: DocumentState::flawed(LoadResult::Ready, problem), ..known }
@@ -210,6 +213,9 @@ impl Ingestion {
             None => steps::unread(&Loading::new(job.clone(), run), why),
         };
         self.store.record(&document).await?;
+        if let Some(before) = before {
+            self.store.delete_unused_blob(&document.id, &before).await?;
+        }
         Ok(false)
     }
 

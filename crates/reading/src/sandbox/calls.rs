@@ -10,7 +10,7 @@ use seccompiler::{
 use super::Duty;
 
 /// Calls that reach nothing but the process itself, the files that are open, and files that may be read.
-const ALLOWED: [i64; 58] = [
+const ALLOWED: [i64; 57] = [
     // Memory.
     libc::SYS_brk,
     libc::SYS_mmap,
@@ -28,7 +28,6 @@ const ALLOWED: [i64; 58] = [
     libc::SYS_lseek,
     libc::SYS_close,
     libc::SYS_dup,
-    libc::SYS_fcntl,
     libc::SYS_fstat,
     libc::SYS_fstatfs,
     libc::SYS_getdents64,
@@ -113,8 +112,18 @@ fn program(duty: Duty<'_>) -> Result<BpfProgram, seccompiler::BackendError> {
     // Signals are for this process itself, as when it ends because of a fault.
     let own = u64::from(std::process::id());
     rules.insert(libc::SYS_tgkill, vec![only(0, Op::Eq, own)?]);
-    // Limits are looked at; nobody can raise them.
-    rules.insert(libc::SYS_prlimit64, vec![only(0, Op::Eq, 0)?]);
+    // Descriptors are copied and looked at, and never made to send signals to whoever owns them.
+    let copied = [libc::F_DUPFD, libc::F_DUPFD_CLOEXEC, libc::F_GETFD, libc::F_SETFD, libc::F_GETFL];
+    let mut descriptors = Vec::new();
+    for command in copied {
+        descriptors.push(only(1, Op::Eq, command as u64)?);
+    }
+    let quiet = is(2, Length::Dword, Op::MaskedEq(libc::O_ASYNC as u64), 0)?;
+    descriptors.push(SeccompRule::new(vec![is(1, Length::Dword, Op::Eq, libc::F_SETFL as u64)?, quiet])?);
+    rules.insert(libc::SYS_fcntl, descriptors);
+    // The limits of this process are looked at, and not set: root could raise them.
+    let looked = vec![is(0, Length::Dword, Op::Eq, 0)?, is(2, Length::Qword, Op::Eq, 0)?];
+    rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(looked)?]);
     // Whether the output is a terminal is asked.
     rules.insert(libc::SYS_ioctl, vec![only(1, Op::Eq, ASKS_FOR_A_TERMINAL)?]);
     if let Duty::Recognise { .. } = duty {
@@ -128,5 +137,15 @@ fn program(duty: Duty<'_>) -> Result<BpfProgram, seccompiler::BackendError> {
 
 /// Lets a call pass if one of its arguments is as it should be.
 fn only(argument: u8, operation: Op, value: u64) -> Result<SeccompRule, seccompiler::BackendError> {
-    SeccompRule::new(vec![SeccompCondition::new(argument, Length::Dword, operation, value)?])
+    SeccompRule::new(vec![is(argument, Length::Dword, operation, value)?])
+}
+
+/// What an argument should be.
+fn is(
+    argument: u8,
+    length: Length,
+    operation: Op,
+    value: u64,
+) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(argument, length, operation, value)
 }

@@ -13,7 +13,7 @@ const LIMITS: ProcessLimits = ProcessLimits { memory: 1 << 32, seconds: 10, requ
 
 /// Tries what a program should not be able to do, and names what it could do nevertheless.
 const ATTACKS: &str = r#"
-import ctypes, os, signal, socket, subprocess, sys, threading
+import ctypes, fcntl, os, resource, signal, socket, subprocess, sys, threading
 outside, parent = sys.argv[1], int(sys.argv[2])
 c = ctypes.CDLL(None, use_errno=True)
 SYS = {"x86_64": {"tgkill": 234, "pidfd_open": 434, "memfd_create": 319, "clone3": 435, "io_uring_setup": 425,
@@ -41,6 +41,10 @@ attacks = {
     "handle of a process": lambda: call("pidfd_open", parent, 0),
     "limits of another": lambda: call("prlimit64", parent, 7, None, None),
     "memory of another": lambda: call("process_vm_readv", parent, None, 0, None, 0, 0),
+    "signals when a pipe is read": lambda: fcntl.fcntl(1, fcntl.F_SETOWN, parent),
+    "signals of another kind": lambda: fcntl.fcntl(1, 10, signal.SIGKILL),
+    "signals at all": lambda: fcntl.fcntl(1, fcntl.F_SETFL, fcntl.fcntl(1, fcntl.F_GETFL) | os.O_ASYNC),
+    "more memory": lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 40, 1 << 40)),
     "socket": lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM),
     "unix socket": lambda: socket.socket(socket.AF_UNIX, socket.SOCK_STREAM),
     "read another's file": lambda: open(outside),
@@ -59,7 +63,7 @@ attacks = {
 for name, attack in attacks.items():
     try:
         attack()
-    except (OSError, RuntimeError):
+    except (OSError, RuntimeError, ValueError):
         continue
     print(name, flush=True)
 print("done", flush=True)

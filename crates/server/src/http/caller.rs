@@ -14,6 +14,7 @@ use ibid_core::trace::TraceParent;
 use ibid_core::{AccessRole, Scope};
 
 use super::Problem;
+use crate::audit::AuditLog;
 use crate::state::ServerState;
 
 /// Who asks, and what may be read and written for them.
@@ -89,14 +90,14 @@ pub(crate) async fn authenticate(
         Err(problem) => {
             let response = problem.into_response();
             if matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-                app.audit_log().refused(request.uri().path(), response.status(), trace);
+                app.audit_log().refused(None, request.uri().path(), response.status(), trace);
             }
             response
         }
     }
 }
 
-/// Lets through whoever has a role or a higher one.
+/// Lets through whoever has a role or a higher one, and notes whoever has not.
 pub(crate) async fn require(
     State(role): State<AccessRole>,
     caller: Caller,
@@ -104,6 +105,9 @@ pub(crate) async fn require(
     next: Next,
 ) -> Response<Body> {
     if caller.role < role {
+        if let Some(log) = request.extensions().get::<AuditLog>() {
+            log.refused(Some(&caller), request.uri().path(), StatusCode::FORBIDDEN, caller.trace);
+        }
         let detail = format!("this needs the role `{role}`, and {} is `{}`", caller.name, caller.role);
         return Problem::forbidden(detail).into_response();
     }

@@ -26,7 +26,11 @@ pub(super) fn routes(api: Api) -> Api {
         now,
         on("Where a conversation stands").query("select", "only these fields").gives::<ThreadStateView>(),
     )
-    .post("/threads/{thread}/state", update, on("Add messages that nobody answers").takes::<Update>())
+    .post(
+        "/threads/{thread}/state",
+        update,
+        on("Add messages that nobody answers").takes::<Update>().audited(),
+    )
     .post(
         "/threads/{thread}/state/checkpoint",
         at_checkpoint,

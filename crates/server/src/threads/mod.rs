@@ -4,6 +4,7 @@ mod checkpoint;
 mod history;
 mod wire;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -295,14 +296,14 @@ async fn prune(
     State(app): State<ServerState>,
     caller: Caller,
     Json(asked): Json<Prune>,
-) -> Result<axum::Json<Value>, Problem> {
+) -> Result<(Extension<AuditDetail>, axum::Json<Value>), Problem> {
     let delete = match asked.strategy.as_deref() {
         None | Some("delete") => true,
         // A thread keeps its conversation only, so there is nothing else to take away.
         Some("keep_latest") => false,
         Some(other) => return Err(Problem::invalid(format!("`{other}` is no way to prune"))),
     };
-    let mut pruned = 0;
+    let mut pruned: Vec<String> = Vec::new();
     for thread in &asked.thread_ids {
         let thread = thread_id(thread)?;
         let done = if delete {
@@ -311,12 +312,13 @@ async fn prune(
             app.engine().thread(&caller.scope, thread).await.map(drop)
         };
         match done {
-            Ok(()) => pruned += 1,
+            Ok(()) => pruned.push(thread.to_string()),
             Err(ibid_engine::Error::UnknownThread(_) | ibid_engine::Error::ReadOnly(_)) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(axum::Json(json!({ "pruned_count": pruned })))
+    let detail = AuditDetail(if delete { pruned.join(" ") } else { String::new() });
+    Ok((Extension(detail), axum::Json(json!({ "pruned_count": pruned.len() }))))
 }
 
 /// As it is sent, written out, which takes less room than its parts.
