@@ -48,6 +48,13 @@ pub struct ModelCatalog {
     windows: Mutex<BTreeMap<String, usize>>,
 }
 
+/// ONNX Runtime, from where the settings say or where it is usually found.
+pub(crate) fn find_onnx_runtime(settings: &Settings) -> Option<PathBuf> {
+    let named = || std::env::var_os("ORT_DYLIB_PATH").map(PathBuf::from).filter(|path| path.is_file());
+    let found = settings.onnx.library.clone().or_else(named);
+    found.or_else(|| pull::ONNX_RUNTIME.find(&settings.models_folder()))
+}
+
 impl ModelCatalog {
     /// Makes every provider that is configured or used. What tenants use is kept if [`ModelCatalog::keep_spending`] says where.
     ///
@@ -269,12 +276,7 @@ impl ModelCatalog {
     }
 
     fn library(&self) -> Result<PathBuf, Error> {
-        if let Some(library) = &self.settings.onnx.library {
-            return Ok(library.clone());
-        }
-        let named = std::env::var_os("ORT_DYLIB_PATH").map(PathBuf::from).filter(|path| path.is_file());
-        let library = named.or_else(|| pull::ONNX_RUNTIME.find(&self.settings.models_folder()));
-        library.ok_or_else(|| {
+        find_onnx_runtime(&self.settings).ok_or_else(|| {
             Error::Missing(
                 "ONNX Runtime, which models need that run here, is not there: `ibid models pull` brings it; \
                  or set `onnx.library` to the file libonnxruntime.so"

@@ -116,6 +116,11 @@ pub(crate) struct Reply {
 }
 
 impl NodeContext {
+    /// The tool of a name.
+    pub(crate) fn tool(&self, name: &str) -> Option<&dyn Tool> {
+        self.ports.tools.iter().map(AsRef::as_ref).find(|tool| tool.spec().name == name)
+    }
+
     /// A prompt of this assistant in the language of a turn.
     pub(crate) fn prompt(&self, name: &str, turn: &TurnState, variables: Value) -> Result<String, NodeError> {
         let rendered = self.prompts.render(name, turn.request.spoken.language, variables);

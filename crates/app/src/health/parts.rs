@@ -10,6 +10,7 @@ use ibid_models::pull::{Library, ONNX_RUNTIME, PDFIUM};
 
 use super::CheckResult;
 use crate::Error;
+use crate::models::find_onnx_runtime;
 use crate::settings::Settings;
 use crate::store::{NO_PDFIUM, find_pdfium, reader, recognition_languages};
 
@@ -159,7 +160,7 @@ fn outdated(library: &Library, path: &Path, settings: &Settings) -> String {
 
 /// What runs models here, if an earlier ibid fetched it.
 pub fn outdated_runtime_check(settings: &Settings) -> Option<CheckResult> {
-    let path = settings.onnx.library.clone().or_else(|| ONNX_RUNTIME.find(&settings.models_folder()))?;
+    let path = find_onnx_runtime(settings)?;
     let outdated = outdated(&ONNX_RUNTIME, &path, settings);
     (!outdated.is_empty()).then(|| CheckResult::fine(format!("ONNX Runtime at {}{outdated}", path.display())))
 }

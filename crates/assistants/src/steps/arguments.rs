@@ -1,11 +1,19 @@
 //! The arguments of a call as its tool takes them. Small models leave out what they have just read, invent fields, and write
 //! numbers as texts; what is meant is clear all the same.
 
+use ibid_core::tool::Tool;
 use serde_json::{Map, Value};
+
+use crate::turn::{Call, TurnState};
+
+/// The arguments of a call as its tool is called with them.
+pub(super) fn arguments_for(tool: &dyn Tool, call: &Call, turn: &TurnState) -> Value {
+    mended(&tool.spec().parameters, call.arguments.clone(), tool.question_argument(), &turn.question)
+}
 
 /// Arguments that fit the schema of a tool, as far as they can be made to. `asks` is the argument for which the question can
 /// stand.
-pub(super) fn mended(schema: &Value, given: Value, asks: Option<&str>, question: &str) -> Value {
+fn mended(schema: &Value, given: Value, asks: Option<&str>, question: &str) -> Value {
     let Some(properties) = schema["properties"].as_object() else { return given };
     let is_closed = schema["additionalProperties"] == Value::Bool(false);
     let mut fields = match given {

@@ -1,10 +1,11 @@
 //! Asks a person before tools are called that can act, once the turn holds text that others wrote: a document may have
 //! talked the model into it.
 
+use ibid_core::tool::Tool;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::arguments::mended;
+use super::arguments::arguments_for;
 use super::web_search::is_yes;
 use crate::node_context::NodeContext;
 use crate::turn::{Call, TurnState, TurnUpdate};
@@ -33,7 +34,11 @@ pub(crate) fn needs_consent(node_context: &NodeContext, turn: &TurnState) -> boo
 /// What is asked.
 pub(crate) fn tools_question(node_context: &NodeContext, turn: &TurnState) -> ToolsQuestion {
     // As they would be called, and not as the model wrote them.
-    let calls = asked(node_context, turn).map(|call| mended_call(node_context, turn, call)).collect();
+    let as_called = |(tool, call): (&dyn Tool, &Call)| Call {
+        arguments: arguments_for(tool, call, turn),
+        ..call.clone()
+    };
+    let calls = asked(node_context, turn).map(as_called).collect();
     ToolsQuestion { kind: "tool_calls", question: turn.texts().may_call_tools.clone(), calls }
 }
 
@@ -43,24 +48,15 @@ pub(crate) fn tools_answered(node_context: &NodeContext, turn: &TurnState, reply
         Value::Array(ids) => ids.iter().any(|id| id.as_str() == Some(&call.id)),
         answer => is_yes(answer),
     };
-    let denied =
-        asked(node_context, turn).filter(|call| !allowed(call)).map(|call| call.id.clone()).collect();
-    TurnUpdate::ToolCallsAnswered { denied }
+    let denied = asked(node_context, turn).filter(|(_, call)| !allowed(call));
+    TurnUpdate::ToolCallsAnswered { denied: denied.map(|(_, call)| call.id.clone()).collect() }
 }
 
-fn mended_call(node_context: &NodeContext, turn: &TurnState, call: &Call) -> Call {
-    let Some(tool) = node_context.ports.tools.iter().find(|tool| tool.spec().name == call.name) else {
-        return call.clone();
-    };
-    let (schema, asks) = (&tool.spec().parameters, tool.question_argument());
-    let arguments = mended(schema, call.arguments.clone(), asks, &turn.question);
-    Call { arguments, ..call.clone() }
-}
-
-/// The calls that a person is asked about.
-fn asked<'t>(node_context: &'t NodeContext, turn: &'t TurnState) -> impl Iterator<Item = &'t Call> {
-    let tools = &node_context.ports.tools;
-    let acts =
-        move |call: &&Call| tools.iter().any(|tool| tool.spec().name == call.name && tool.needs_consent());
-    turn.calls.iter().filter(acts)
+/// The calls that a person is asked about, with their tools.
+fn asked<'t>(
+    node_context: &'t NodeContext,
+    turn: &'t TurnState,
+) -> impl Iterator<Item = (&'t dyn Tool, &'t Call)> {
+    let found = turn.calls.iter().filter_map(|call| Some((node_context.tool(&call.name)?, call)));
+    found.filter(|(tool, _)| tool.needs_consent())
 }

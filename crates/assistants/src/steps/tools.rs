@@ -14,7 +14,7 @@ use tracing::Instrument;
 use crate::node_context::{NodeContext, emit};
 use crate::packing::pack;
 use crate::source::{Origin, Source};
-use crate::steps::arguments::mended;
+use crate::steps::arguments::arguments_for;
 use crate::turn::{Call, ToolReport, TurnCost, TurnState, TurnUpdate};
 
 /// A longer text of a tool is cut, in characters.
@@ -45,8 +45,7 @@ async fn one(node_context: &NodeContext, turn: &TurnState, context: &Context, ca
     let Call { id, name, arguments, denied } = call;
     let started = ToolCallStarted { id: id.clone(), name: name.clone(), arguments: arguments.clone() };
     emit(context, &TurnEvent::ToolCallStarted(started));
-    let tool = node_context.ports.tools.iter().find(|tool| tool.spec().name == *name);
-    let outcome = match tool {
+    let outcome = match node_context.tool(name) {
         None => {
             let names: Vec<&str> =
                 node_context.ports.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
@@ -54,11 +53,10 @@ async fn one(node_context: &NodeContext, turn: &TurnState, context: &Context, ca
         }
         Some(_) if *denied => Err(CallFailure::Wrong("the person did not allow this call".to_owned())),
         Some(tool) => {
-            let (schema, asks) = (&tool.spec().parameters, tool.question_argument());
-            let arguments = mended(schema, arguments.clone(), asks, &turn.question);
+            let arguments = arguments_for(tool, call, turn);
             let (span, began) = (trace::tool_span(name, id), Instant::now());
             trace::with_input(&span, || arguments.to_string());
-            let called = perform(node_context, turn, context, tool.as_ref(), arguments);
+            let called = perform(node_context, turn, context, tool, arguments);
             let outcome = called.instrument(span.clone()).await;
             match &outcome {
                 Ok(result) => trace::with_output(&span, || result.data.to_string()),

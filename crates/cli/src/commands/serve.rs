@@ -41,10 +41,6 @@ pub(super) fn run(
     let metrics = config.metrics.enabled.then(MetricsRegistry::install).transpose()?;
     runtime()?.block_on(async {
         let app = App::builder(config.clone()).open().await?;
-        match sandbox_check(config).await {
-            CheckResult::Fine { what } | CheckResult::Missing { what } => tracing::info!("{what}"),
-            CheckResult::Wrong { what, .. } => tracing::warn!("documents cannot be read: {what}"),
-        }
         let tenants = app.engine()?.api_key_tenants().await?;
         let is_open = is_open(config) && tenants.is_empty();
         let access = access(config, is_open)?;
@@ -66,6 +62,7 @@ pub(super) fn run(
         // From here on, commands beside it come to it.
         let written = running.write(&config.data).context("the data folder cannot be written to")?;
         say(&app.assistants(), &format!("http://{address}"));
+        tokio::spawn(log_sandbox(config.clone()));
         let named = tokio::spawn(load_named(app.clone(), scopes(config, tenants)));
         let stop = CancellationToken::new();
         let serving = tokio::spawn(ibid_server::serve(listener, router, stop.clone().cancelled_owned()));
@@ -93,6 +90,14 @@ fn scopes(config: &Settings, mut tenants: Vec<Tenant>) -> Vec<Scope> {
         tenants.push(Tenant::local());
     }
     tenants.into_iter().map(Scope::of).collect()
+}
+
+/// Says in the log what confines the processes that read documents.
+async fn log_sandbox(config: Settings) {
+    match sandbox_check(&config).await {
+        CheckResult::Fine { what } | CheckResult::Missing { what } => tracing::info!("{what}"),
+        CheckResult::Wrong { what, .. } => tracing::warn!("documents cannot be read: {what}"),
+    }
 }
 
 async fn load_named(app: App, scopes: Vec<Scope>) {

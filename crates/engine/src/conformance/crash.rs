@@ -48,7 +48,7 @@ pub async fn what_ends_its_process_again_and_again_is_set_aside(subject: &dyn Su
     assert_eq!(play.ended(run).await, RunStatus::Failed);
     let error = play.engine.run(&play.scope, run).await.expect("it is there").error.expect("why it failed");
     assert!(error.contains("set aside: 3 times") && error.contains("step 2"), "{error}");
-    assert_eq!(play.stage.performed(run).iter().filter(|node| *node == "think").count(), 8);
+    assert_eq!(play.thoughts(run), 8);
     let next = play.say("hello").await;
     assert_eq!(play.ended(next).await, RunStatus::Done, "the conversation goes on");
 }
@@ -60,8 +60,6 @@ pub async fn of_several_only_the_one_that_ends_its_process_is_set_aside(subject:
     let second = play.say("wait").await;
     play.speaking(first).await;
     play.speaking(second).await;
-    let times =
-        |play: &Play<'_>, run| play.stage.performed(run).iter().filter(|node| *node == "think").count();
     for count in 1..4 {
         play.thinking(first, count).await;
         play.thinking(second, count).await;
@@ -69,14 +67,14 @@ pub async fn of_several_only_the_one_that_ends_its_process_is_set_aside(subject:
     }
     // Both were at work each time, so now one works and the other waits for it.
     let one = async {
-        while times(&play, first) + times(&play, second) < 7 {
+        while play.thoughts(first) + play.thoughts(second) < 7 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
     super::in_time(one).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
-    assert_eq!(times(&play, first) + times(&play, second), 7, "one after the other");
-    let (poison, innocent) = if times(&play, first) == 4 { (first, second) } else { (second, first) };
+    assert_eq!(play.thoughts(first) + play.thoughts(second), 7, "one after the other");
+    let (poison, innocent) = if play.thoughts(first) == 4 { (first, second) } else { (second, first) };
     play.kill_and_reopen(1).await;
     assert_eq!(play.ended(poison).await, RunStatus::Failed, "it was the only one at work");
     play.thinking(innocent, 4).await;

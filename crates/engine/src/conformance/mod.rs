@@ -187,11 +187,15 @@ impl<'a> Play<'a> {
         self.until(run, |kind| matches!(kind, EventKind::Token { .. })).await;
     }
 
+    /// How often the node `think` was begun for a run, over all engines.
+    fn thoughts(&self, run: RunId) -> usize {
+        self.stage.performed(run).iter().filter(|node| *node == "think").count()
+    }
+
     /// Waits until the node `think` was begun so many times for a run.
     async fn thinking(&self, run: RunId, times: usize) {
-        let begun = || self.stage.performed(run).iter().filter(|node| *node == "think").count();
         let waits = async {
-            while begun() < times {
+            while self.thoughts(run) < times {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };

@@ -15,8 +15,10 @@ use crate::types::RunStatus;
 
 /// Whether a run that an earlier process left may be worked on.
 pub(super) enum Admission {
-    /// It may. If it is counted, this is noted before it is.
-    Admitted(Option<Attempt>),
+    /// It may.
+    Free,
+    /// It may, once this is noted.
+    Counted(Attempt),
     /// It may not, for this reason.
     SetAside(String),
 }
@@ -33,9 +35,9 @@ impl LocalEngine {
     /// Decides on a run, and lets it wait for others that may have ended the process. One that was not told of was not at
     /// work.
     pub(super) async fn admit(&self, turn: &Started, live: &LiveRun) -> Result<Admission, StoreError> {
-        let Input::Stored(row) = &turn.input else { return Ok(Admission::Admitted(None)) };
+        let Input::Stored(row) = &turn.input else { return Ok(Admission::Free) };
         if !turn.left || row.status != RunStatus::Running || live.stopping().is_some() {
-            return Ok(Admission::Admitted(None));
+            return Ok(Admission::Free);
         }
         let key = row.key;
         let step = self.0.readers.read(move |connection| store::next_step(connection, key)).await?;
@@ -58,7 +60,7 @@ impl LocalEngine {
                 live.take_lane(step, lane);
             }
         }
-        Ok(Admission::Admitted(Some(Attempt { key, step, crashes })))
+        Ok(Admission::Counted(Attempt { key, step, crashes }))
     }
 
     /// Notes that a run is worked on now.

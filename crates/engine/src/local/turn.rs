@@ -85,19 +85,16 @@ impl LocalEngine {
             let trace_id = turn.trace.map(|trace| trace.trace_id());
             live.log.add(StepEvent::of_run(EventKind::RunStarted { trace_id }));
         }
-        let (attempt, set_aside) = match admitted {
-            Ok(Admission::Admitted(attempt)) => (Ok(attempt), None),
-            Ok(Admission::SetAside(why)) => (Ok(None), Some(why)),
-            Err(error) => (Err(error), None),
-        };
-        let counted = match attempt {
-            Ok(Some(attempt)) => self.count_attempt(attempt).await,
-            Ok(None) => Ok(()),
+        let set_aside = match admitted {
+            Ok(Admission::SetAside(why)) => Ok(Some(why)),
+            Ok(Admission::Counted(attempt)) => self.count_attempt(attempt).await.map(|()| None),
+            Ok(Admission::Free) => Ok(None),
             Err(error) => Err(error),
         };
-        if let Err(error) = counted {
+        let set_aside = set_aside.unwrap_or_else(|error| {
             tracing::error!(error = &error as &dyn std::error::Error, "a turn was not counted as taken up");
-        }
+            None
+        });
         self.work_until_it_rests(&mut turn, &live, set_aside).await;
         live.leave_lane();
     }

@@ -7,6 +7,8 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use ibid_testkit::RealModels;
+
 use super::*;
 
 const LIMITS: ProcessLimits = ProcessLimits { memory: 1 << 32, seconds: 10, require_landlock: true };
@@ -118,7 +120,7 @@ fn a_reader_reaches_no_network_no_program_and_no_file_of_others() {
 #[test]
 #[ignore = "it gives up what other tests need"]
 fn inside_a_recogniser() {
-    let program = std::fs::canonicalize("/usr/bin/python3").expect("Python is installed");
+    let program = std::fs::canonicalize(RealModels::find().python()).expect("Python is installed");
     enter(Duty::Recognise { program: &program }, &LIMITS).expect("the process is confined");
     let parent = std::os::unix::process::parent_id().to_string();
     let error = Command::new(&program).args(["-I", "-S", "-c", ATTACKS, &outside(), &parent]).exec();
