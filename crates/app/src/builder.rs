@@ -13,9 +13,10 @@ use ibid_engine::{Engine, GraphEntry, Graphs, LocalEngine, LocalSettings, TurnGr
 
 use crate::app::{App, Inner};
 use crate::assistants::{AssistantParts, AssistantRegistry, own_definition};
+use crate::backup::refuse_half_restored;
 use crate::documents::{DocumentService, GRAPH};
 use crate::error::{DoingExt, Error};
-use crate::health::{Checked, CheckedDocuments, ServerInfo};
+use crate::health::{Checked, CheckedDocuments, ON_NETWORK, ServerInfo, network_file_system};
 use crate::live::{LiveAssistants, Watch, make_all};
 use crate::models::ModelCatalog;
 use crate::rehearsal;
@@ -120,6 +121,10 @@ impl AppBuilder {
     /// Fails when a part cannot be opened; says what helps. An assistant that cannot answer is left out and is no error.
     pub async fn open(self) -> Result<App, Error> {
         let Self { settings, graphs, tools, documents, loads, only, turns, turns_file, caller } = self;
+        refuse_half_restored(&settings)?;
+        if let Some(kind) = network_file_system(&settings.data) {
+            tracing::warn!(data = %settings.data.display(), "the data folder lies on {kind}: {ON_NETWORK}");
+        }
         let models = Arc::new(ModelCatalog::new(settings.clone())?);
         let knowledge =
             if documents { Some(Knowledge::open(&settings, &models, &caller).await?) } else { None };

@@ -5,6 +5,7 @@
 
 mod app;
 mod assistants;
+mod backup;
 mod bench;
 mod builder;
 mod datasets;
@@ -26,6 +27,7 @@ mod store;
 
 pub use app::{App, TurnAnswer};
 pub use assistants::{AssistantInfo, AssistantOrigin, AssistantRegistry, KnownAssistant, known_assistants};
+pub use backup::{Archive, BackupInfo, BackupProgress, BackupReport, back_up, check_backup, restore_backup};
 pub use bench::{BenchAnswer, BenchOutcome, BenchQuestion, bench_question, bench_questions};
 pub use builder::AppBuilder;
 pub use documents::{DocumentFields, DocumentService, IfLoading, LoadContent, LoadHandle, StartedLoad};

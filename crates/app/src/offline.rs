@@ -4,6 +4,7 @@ use ibid_core::evidence::DocumentId;
 use ibid_core::{Scope, ThreadId};
 use ibid_engine::{
     ApiKey, Conversation, EngineFile, Error as EngineError, LockGuard, MessageWindow, Thread, ThreadPage,
+    UnfinishedJob,
 };
 use ibid_knowledge::{ActiveLoads, LoadRequest};
 
@@ -111,14 +112,7 @@ impl OfflineLoads {
     /// # Errors
     /// Fails when the file cannot be read.
     pub fn active(&self) -> Result<ActiveLoads, Error> {
-        let mut active = ActiveLoads::default();
-        for left in self.0.unfinished_jobs()? {
-            if let Ok(request) = serde_json::from_value::<LoadRequest>(left.job.request) {
-                active.documents.insert(request.document());
-                active.contents.extend(request.content);
-            }
-        }
-        Ok(active)
+        Ok(active_loads(self.0.unfinished_jobs()?))
     }
 
     /// Keeps every engine away for as long as the guard lives.
@@ -126,8 +120,6 @@ impl OfflineLoads {
     /// # Errors
     /// Fails while documents are being loaded.
     pub fn lock(&self) -> Result<LockGuard, Error> {
-        // A file that an earlier version or a kill left is migrated first, which takes the lock as well.
-        self.active()?;
         self.0.lock().doing(|| "nothing can be repaired while documents are being loaded".to_owned())
     }
 
@@ -144,4 +136,16 @@ impl OfflineLoads {
             }
         }
     }
+}
+
+/// What jobs that have not ended load.
+pub(crate) fn active_loads(jobs: Vec<UnfinishedJob>) -> ActiveLoads {
+    let mut active = ActiveLoads::default();
+    for left in jobs {
+        if let Ok(request) = serde_json::from_value::<LoadRequest>(left.job.request) {
+            active.documents.insert(request.document());
+            active.contents.extend(request.content);
+        }
+    }
+    active
 }

@@ -11,6 +11,7 @@ use ibid_models::pull::PDFIUM;
 use ibid_reading::{Reader, ReaderLimits};
 use url::Url;
 
+use crate::backup::refuse_half_restored;
 use crate::error::{DoingExt, Error};
 use crate::models::{ModelCatalog, NO_EMBEDDING};
 use crate::settings::Settings;
@@ -99,6 +100,7 @@ pub async fn open_search(settings: &Settings) -> Result<Arc<Search>, Error> {
 /// # Errors
 /// Fails when it cannot be reached.
 pub async fn open_store(settings: &Settings) -> Result<Store, Error> {
+    refuse_half_restored(settings)?;
     let location = settings.store_location();
     Store::look(&location, settings.store.options()?).await.doing(|| unopened(&location))
 }

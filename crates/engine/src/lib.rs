@@ -19,8 +19,8 @@ pub use engine::{Engine, EventStream};
 pub use error::{BackendError, Error};
 pub use facts::{FactsRange, TurnFacts, TurnFilter, TurnMeasures};
 pub use local::{
-    Conversation, EngineFile, FileReport, GraphEntry, Graphs, JobGraph, LocalEngine, LocalSettings,
-    LockGuard, TurnGraph,
+    Conversation, EngineFile, FileReport, FileSnapshot, GraphEntry, Graphs, JobGraph, LocalEngine,
+    LocalSettings, LockGuard, TurnGraph,
 };
 pub use stream::{LoadEvents, TurnEvents, load_events, output_of, turn_events};
 pub use types::{

@@ -34,4 +34,7 @@ pub use ingest::{Download, Ingestion, LoadRequest, LoadSettings};
 pub use search::{Search, SearchMode};
 pub use state::{DocumentState, DocumentStatus, LoadResult};
 pub use store::fsck::{ActiveLoads, FsckReport, StoreProblem};
-pub use store::{BlobPin, Content, MaintenanceReport, MaintenanceSettings, Store};
+pub use store::{
+    BlobInfo, BlobPin, BlobStore, Content, Disk, MaintenanceReport, MaintenanceSettings, SnapshotObjects,
+    Store, StoreSnapshot,
+};

@@ -1,5 +1,6 @@
 //! Whether each part works, and what the server is set up with.
 
+mod network;
 mod parts;
 mod providers;
 
@@ -20,6 +21,8 @@ use crate::live::LiveAssistants;
 use crate::models::ModelCatalog;
 use crate::settings::Settings;
 
+pub(crate) use self::network::network_file_system;
+pub(crate) use self::parts::ON_NETWORK;
 pub use self::parts::{
     data_folder_check, disk_check, embedding_check, engine_file_check, grounding_check,
     outdated_runtime_check, pdf_check, provider_check, recognition_check, reranking_check, sandbox_check,

@@ -9,6 +9,7 @@ use ibid_models::Provider;
 use ibid_models::pull::{Library, ONNX_RUNTIME, PDFIUM};
 
 use super::CheckResult;
+use super::network::network_file_system;
 use crate::Error;
 use crate::models::find_onnx_runtime;
 use crate::settings::Settings;
@@ -20,6 +21,12 @@ const MEND_GROUNDING: &str =
     "mend `grounding` in ibid.toml, or take it out: the small model checks sentences, too";
 const MEND_RERANKER: &str = "mend `rerank` in ibid.toml, or take it out: reranking is optional";
 
+/// What is wrong with a data folder that other machines hold.
+pub(crate) const ON_NETWORK: &str =
+    "a database there may be damaged when two processes open it or when the connection breaks";
+const OFF_NETWORK: &str =
+    "set `data` to a folder on a disk of this machine; documents may be kept elsewhere with `store.location`";
+
 /// Whether the data folder can be written.
 pub fn data_folder_check(path: &Path) -> CheckResult {
     let shown = path.display();
@@ -29,7 +36,10 @@ pub fn data_folder_check(path: &Path) -> CheckResult {
     let probe = path.join(format!(".doctor-{}", std::process::id()));
     let written = std::fs::write(&probe, b"ibid").and_then(|()| std::fs::remove_file(&probe));
     match written {
-        Ok(()) => CheckResult::fine(format!("{shown} can be written")),
+        Ok(()) => match network_file_system(path) {
+            Some(kind) => CheckResult::wrong(format!("{shown} lies on {kind}: {ON_NETWORK}"), OFF_NETWORK),
+            None => CheckResult::fine(format!("{shown} can be written")),
+        },
         Err(error) => CheckResult::wrong(
             format!("{shown} cannot be written: {error}"),
             "give this user the right to write there, or set `data` to another folder",

@@ -2,6 +2,7 @@
 
 mod ask;
 mod assistants;
+mod backup;
 mod chat;
 mod config;
 mod doctor;
@@ -68,6 +69,8 @@ pub(crate) fn run(arguments: Arguments, telemetry: &Telemetry) -> anyhow::Result
         Command::Documents(command) => documents::run(&load(global)?.config, &command),
         Command::Search(search) => search::run(&load(global)?.config, &search),
         Command::Fsck { repair } => fsck::run(&load(global)?.config, repair),
+        Command::Backup(backup) => backup::back_up(&load(global)?.config, &backup),
+        Command::Restore(restore) => backup::restore(&load(global)?.config, &restore),
         Command::Eval(eval) => eval::run(global, &eval),
         Command::Tune(tune) => tune::run(&load(global)?.config, &tune),
         Command::Models(command) => models::run(&load(global)?.config, &command),

@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod assistants;
+mod backup;
 mod beside_a_server;
 mod compatibility;
 mod documents;

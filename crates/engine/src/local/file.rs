@@ -59,19 +59,24 @@ impl EngineFile {
         Self { path: path.to_owned(), readers: Readers::new(path) }
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// What the file holds and whether it is sound. Reads the whole file.
     ///
     /// # Errors
     /// Fails if there is no such file, or if it is not an engine's.
     pub fn inspect(&self) -> Result<FileReport, Error> {
         let in_use = matches!(Lock::take(&self.path), Err(StoreError::Locked { .. }));
+        let schema = store::schema_of(&store::open_to_look(&self.path)?).map_err(StoreError::from)?;
         let report = self.readers.read_here(|connection| {
             let count = |sql: &str| {
                 let counted: Result<u64, _> = connection.query_row(sql, [], |row| row.get(0));
                 Ok::<_, StoreError>(counted?)
             };
             Ok(FileReport {
-                schema: store::schema_of(connection)?,
+                schema,
                 threads: count("SELECT count(*) FROM threads")?,
                 unfinished: count("SELECT count(*) FROM runs WHERE ended_ms IS NULL")?,
                 bytes: store::size_bytes(&self.path),

@@ -11,6 +11,7 @@ mod live;
 mod measure;
 mod reading;
 mod retention;
+mod snapshot;
 mod spending;
 mod submit;
 mod suspects;
@@ -35,6 +36,7 @@ use tokio::time::Instant;
 
 pub use file::{Conversation, EngineFile, FileReport, LockGuard};
 pub use graphs::{GraphEntry, Graphs, JobGraph, TurnGraph};
+pub use snapshot::FileSnapshot;
 
 use crate::engine::{Engine, EventStream};
 use crate::error::Error;

@@ -5,6 +5,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::backup::Backup;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
@@ -113,7 +114,7 @@ pub(crate) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
 }
 
 /// Makes a file, if there is none, that nobody else can read from its first byte on.
-fn make_private(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn make_private(path: &Path) -> Result<(), StoreError> {
     let made = OpenOptions::new().create(true).truncate(false).write(true).mode(PRIVATE_FILE).open(path);
     made.map(drop).map_err(|source| StoreError::Open { path: path.to_owned(), source })
 }
@@ -151,21 +152,44 @@ pub(crate) fn remove_copies_older_than(path: &Path, age: Duration) -> Result<(),
     Ok(())
 }
 
-/// Opens the file for reading beside the writer, also of another process.
+/// Opens the file for reading beside the writer, also of another process. One of an earlier version stays as it is: a copy of
+/// it is migrated, and gone with the connection.
 pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(BUSY_TIMEOUT)?;
-    let found = schema_of(&connection)?;
-    check_owner(&connection, path, found)?;
-    if found < schema_version() {
-        // Whoever only looks may be the first to come after an upgrade.
-        let _lock = Lock::take(path)?;
-        drop(open_for_writing(path)?);
+    let mut connection = open_to_look(path)?;
+    if schema_of(&connection)? < schema_version() {
+        connection = migrated_copy(&connection)?;
     }
     connection.pragma_update(None, "cache_size", -2 * 1024)?;
     keep_statements(&connection)?;
     Ok(connection)
+}
+
+/// Opens the file as it is, whatever its version, to read it beside the writer.
+pub(crate) fn open_to_look(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    check_owner(&connection, path, schema_of(&connection)?)?;
+    Ok(connection)
+}
+
+/// Copies a moment of one file to another, beside those who write.
+pub(crate) fn copy_pages(from: &Connection, to: &mut Connection) -> rusqlite::Result<()> {
+    const PAGES_AT_ONCE: i32 = 4096;
+    // Without a transaction, the copy would begin again whenever somebody writes.
+    let moment = from.is_autocommit().then(|| from.unchecked_transaction()).transpose()?;
+    schema_of(from)?;
+    Backup::new(from, to)?.run_to_completion(PAGES_AT_ONCE, Duration::ZERO, None)?;
+    moment.map_or(Ok(()), rusqlite::Transaction::commit)
+}
+
+/// A copy with the newest schema, in a file that is gone with the connection.
+pub(crate) fn migrated_copy(connection: &Connection) -> Result<Connection, StoreError> {
+    let mut copy = Connection::open("")?;
+    copy_pages(connection, &mut copy)?;
+    let found = schema_of(&copy)?;
+    migrate(&mut copy, found)?;
+    Ok(copy)
 }
 
 /// Prepares each statement once. Without the stability guarantee SQLite would plan a statement anew for

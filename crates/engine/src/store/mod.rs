@@ -26,7 +26,10 @@ pub(crate) use datasets::{delete_items, list_datasets, put_item, read_items};
 pub(crate) use error::StoreError;
 pub(crate) use facts::{add_facts, read_facts};
 pub(crate) use feedback::{add_feedback, read_feedback};
-pub(crate) use file::{Lock, open_for_writing, quick_check, remove_copies_older_than, schema_of, size_bytes};
+pub(crate) use file::{
+    Lock, copy_pages, make_private, migrated_copy, open_for_writing, open_to_look, quick_check,
+    remove_copies_older_than, schema_of, size_bytes,
+};
 pub(crate) use journal::{JournalSummary, last_number, read_events, read_steps, summary};
 pub(crate) use listing::{count_threads, list_threads};
 pub(crate) use log::{FlushQueue, RunCommit, RunLog, Sink};

@@ -101,6 +101,14 @@ pub(crate) fn unfinished_jobs(connection: &Connection) -> Result<Vec<UnfinishedJ
     jobs.collect()
 }
 
+/// Lets runs that have not ended begin with their first step again.
+pub(crate) fn forget_steps_of_unfinished(connection: &Connection) -> Result<(), StoreError> {
+    for (_, run) in unfinished(connection)? {
+        forget_steps(connection, run.key)?;
+    }
+    Ok(())
+}
+
 /// The number of the step that a run is at.
 pub(crate) fn next_step(connection: &Connection, run: i64) -> Result<i64, StoreError> {
     let sql = "SELECT coalesce(max(step), 0) + 1 FROM journal WHERE run = ?1";

@@ -14,7 +14,7 @@ use crate::catalogue::{MadeCatalogue, StoredCatalogue};
 use crate::{ContentHash, Error};
 
 /// Where all of them lie.
-const FOLDER: &str = "catalogues";
+pub(super) const FOLDER: &str = "catalogues";
 
 fn place(id: &DocumentId, version: &ContentHash) -> String {
     format!("{FOLDER}/{id}/{version}")
@@ -52,7 +52,7 @@ impl Store {
         let stored = serde_json::from_slice(&json)
             .map_err(|error| Error::Damaged(format!("{place} cannot be read: {error}")))?;
         let rows = DatasetBuilder::from_uri(self.place.table(&format!("{place}/rows")))
-            .with_storage_options(self.place.options().clone())
+            .with_store_params(self.place.params())
             .with_session(self.place.session())
             .load()
             .await?;

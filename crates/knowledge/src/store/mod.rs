@@ -5,6 +5,7 @@
 
 mod answers;
 mod catalogues;
+mod disk;
 mod filter;
 pub(crate) mod fsck;
 mod maintenance;
@@ -13,6 +14,7 @@ mod objects;
 mod pin;
 mod rows;
 mod search;
+mod snapshot;
 mod table;
 
 use std::collections::HashMap;
@@ -28,19 +30,25 @@ use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 
 pub(crate) use self::answers::{AnswerRow, FoundAnswer};
+pub use self::disk::Disk;
 pub(crate) use self::filter::of_question as question_filter;
 pub use self::maintenance::MaintenanceReport;
-use self::objects::BlobStore;
 pub(crate) use self::objects::LocalFile;
+pub use self::objects::{BlobInfo, BlobStore};
 pub use self::pin::BlobPin;
 use self::pin::BlobPins;
 pub(crate) use self::rows::{Hit, chunk_id, of_tables};
+pub use self::snapshot::{SnapshotObjects, StoreSnapshot};
 use self::table::Table;
 use crate::Error;
 use crate::chunk::Chunk;
 use crate::document::{Document, PageCounts};
 use crate::{ContentHash, DocumentState, DocumentStatus, LoadResult};
 
+/// The tables.
+const LEDGER: &str = "documents";
+const CHUNKS: &str = "chunks";
+const ANSWERS: &str = "cache";
 /// Where the table of chunks says which model made its vectors.
 const EMBEDDER: &str = "ibid.embedder";
 /// Under this and its name, the table of chunks says of each language that there are documents in it.
@@ -94,7 +102,20 @@ impl Store {
         embedder: impl Into<String>,
         dimensions: usize,
     ) -> Result<Self, Error> {
-        Self::at(place, options, Some(embedder.into()), dimensions).await
+        Ok(Self::on(BlobStore::at(place, options).await?, Some(embedder.into()), dimensions))
+    }
+
+    /// Opens the store in a folder of a disk, for vectors of one model.
+    ///
+    /// # Errors
+    /// Fails when the folder cannot be made.
+    pub async fn open_on_disk(
+        folder: &str,
+        embedder: impl Into<String>,
+        dimensions: usize,
+        disk: Arc<dyn Disk>,
+    ) -> Result<Self, Error> {
+        Ok(Self::on(BlobStore::on(folder, HashMap::new(), disk).await?, Some(embedder.into()), dimensions))
     }
 
     /// Opens the store at a folder or URL to look after what is there, without a model: nothing can be loaded.
@@ -102,27 +123,21 @@ impl Store {
     /// # Errors
     /// Fails when the place cannot be reached.
     pub async fn look(place: &str, options: HashMap<String, String>) -> Result<Self, Error> {
-        Self::at(place, options, None, 0).await
+        Ok(Self::on(BlobStore::at(place, options).await?, None, 0))
     }
 
-    async fn at(
-        place: &str,
-        options: HashMap<String, String>,
-        embedder: Option<String>,
-        dimensions: usize,
-    ) -> Result<Self, Error> {
-        let place = BlobStore::at(place, options).await?;
-        Ok(Self {
+    fn on(place: BlobStore, embedder: Option<String>, dimensions: usize) -> Self {
+        Self {
             embedder,
             dimensions,
-            chunks: Table::new(&place, "chunks", rows::chunk_schema(dimensions)),
-            documents: Table::new(&place, "documents", rows::document_schema()),
-            answers: Table::new(&place, "cache", answers::schema(dimensions)),
+            chunks: Table::new(&place, CHUNKS, rows::chunk_schema(dimensions)),
+            documents: Table::new(&place, LEDGER, rows::document_schema()),
+            answers: Table::new(&place, ANSWERS, answers::schema(dimensions)),
             maintenance: MaintenanceSettings::default(),
             holds: BlobPins::default(),
             checked: OnceCell::new(),
             place,
-        })
+        }
     }
 
     /// With other rules of maintenance.
@@ -302,7 +317,16 @@ impl Store {
     }
 
     async fn ledger<P: DeserializeOwned>(&self, filter: Option<String>) -> Result<Vec<Document<P>>, Error> {
-        let Some(dataset) = self.documents.latest().await? else { return Ok(Vec::new()) };
+        match self.documents.latest().await? {
+            Some(dataset) => Self::read_ledger(&dataset, filter).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    async fn read_ledger<P: DeserializeOwned>(
+        dataset: &Dataset,
+        filter: Option<String>,
+    ) -> Result<Vec<Document<P>>, Error> {
         let mut scan = dataset.scan();
         scan.project(&["record"])?;
         if let Some(filter) = filter {

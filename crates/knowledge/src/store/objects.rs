@@ -2,17 +2,23 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::DirBuilder;
+use std::ops::Range;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt;
-use lance::io::{ObjectStore, ObjectStoreParams, ObjectStoreRegistry, StorageOptionsAccessor};
+use lance::io::{
+    ObjectStore, ObjectStoreParams, ObjectStoreRegistry, StorageOptionsAccessor, WrappingObjectStore,
+};
 use lance::session::Session;
+use object_store::ObjectStoreExt as _;
 use object_store::path::Path as Key;
+use tokio::io::AsyncWrite;
 use tokio::sync::Mutex;
 
+use super::disk::{Disk, LocalDisk, LocalFolder};
 use crate::Error;
 
 /// Memory for what indexes are searched with, in bytes.
@@ -26,12 +32,23 @@ const MOST_COPIES: usize = 4;
 /// Copies of objects by their names, the newest first.
 type Copies = VecDeque<(String, Arc<LocalFile>)>;
 
+/// What is known of an object without reading it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobInfo {
+    /// Its name.
+    pub name: String,
+    /// How large it is.
+    pub bytes: u64,
+    /// Changes whenever it is written.
+    pub mark: String,
+}
+
 /// A folder, on this machine or on object storage.
 #[derive(Clone)]
-pub(crate) struct BlobStore {
+pub struct BlobStore {
     root: String,
     /// The folder, if it is on this machine.
-    folder: Option<PathBuf>,
+    folder: Option<Arc<LocalFolder>>,
     options: HashMap<String, String>,
     session: Arc<Session>,
     store: Arc<ObjectStore>,
@@ -40,8 +57,20 @@ pub(crate) struct BlobStore {
 }
 
 impl BlobStore {
-    /// Goes to a folder or URL; a folder is made if it does not exist.
-    pub(crate) async fn at(place: &str, options: HashMap<String, String>) -> Result<Self, Error> {
+    /// Goes to a folder or URL; a folder is made if it does not exist. Options are those of object storage, such as
+    /// `endpoint` and `access_key_id`.
+    ///
+    /// # Errors
+    /// Fails when the place cannot be reached.
+    pub async fn at(place: &str, options: HashMap<String, String>) -> Result<Self, Error> {
+        Self::on(place, options, Arc::new(LocalDisk)).await
+    }
+
+    pub(super) async fn on(
+        place: &str,
+        options: HashMap<String, String>,
+        disk: Arc<dyn Disk>,
+    ) -> Result<Self, Error> {
         let folder = match place.split_once("://") {
             None => Some(PathBuf::from(place)),
             Some(("file", path)) => Some(PathBuf::from(path)),
@@ -65,10 +94,10 @@ impl BlobStore {
         };
         let session =
             Arc::new(Session::new(INDEX_CACHE, METADATA_CACHE, Arc::new(ObjectStoreRegistry::default())));
-        let params = params(&options);
+        let folder = folder.map(|_| Arc::new(LocalFolder::new(PathBuf::from(&root), disk)));
+        let params = params(&options, folder.clone());
         let (store, base) =
             ObjectStore::from_uri_and_params(session.store_registry(), &root, &params).await?;
-        let folder = folder.map(|_| PathBuf::from(&root));
         Ok(Self { folder, root, options, session, store, base, copies: Arc::default() })
     }
 
@@ -77,12 +106,8 @@ impl BlobStore {
         format!("{}/{name}.lance", self.root)
     }
 
-    pub(crate) fn options(&self) -> &HashMap<String, String> {
-        &self.options
-    }
-
     pub(crate) fn params(&self) -> ObjectStoreParams {
-        params(&self.options)
+        params(&self.options, self.folder.clone())
     }
 
     pub(crate) fn session(&self) -> Arc<Session> {
@@ -98,14 +123,23 @@ impl BlobStore {
         name.split('/').fold(self.base.clone(), |key, part| key.join(part))
     }
 
-    /// Keeps an object, in place of the one that had its name.
-    pub(crate) async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
-        self.store.put(&self.key(name), bytes).await?;
+    /// Keeps an object, in place of the one that had its name. It is safe then, also when the power fails.
+    ///
+    /// # Errors
+    /// Fails when the place cannot be written.
+    pub async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        match &self.folder {
+            Some(folder) => folder.put(&self.key(name), bytes).await.map_err(lance::Error::from)?,
+            None => drop(self.store.put(&self.key(name), bytes).await?),
+        }
         Ok(())
     }
 
     /// An object, or none if there is no such one.
-    pub(crate) async fn get(&self, name: &str) -> Result<Option<Bytes>, Error> {
+    ///
+    /// # Errors
+    /// Fails when the place cannot be read.
+    pub async fn get(&self, name: &str) -> Result<Option<Bytes>, Error> {
         match self.store.read_one_all(&self.key(name)).await {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.is_not_found() => Ok(None),
@@ -113,12 +147,19 @@ impl BlobStore {
         }
     }
 
-    pub(crate) async fn has(&self, name: &str) -> Result<bool, Error> {
+    /// Whether there is such an object.
+    ///
+    /// # Errors
+    /// Fails when the place cannot be read.
+    pub async fn has(&self, name: &str) -> Result<bool, Error> {
         Ok(self.store.exists(&self.key(name)).await?)
     }
 
     /// Removes an object, if it is there.
-    pub(crate) async fn remove(&self, name: &str) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// Fails when the place cannot be written.
+    pub async fn remove(&self, name: &str) -> Result<(), Error> {
         match self.store.delete(&self.key(name)).await {
             Err(error) if !error.is_not_found() => Err(error.into()),
             _ => Ok(()),
@@ -126,16 +167,29 @@ impl BlobStore {
     }
 
     /// The names of the objects whose name begins with a folder, relative to that folder.
-    pub(crate) async fn list(&self, folder: &str) -> Result<Vec<String>, Error> {
+    ///
+    /// # Errors
+    /// Fails when the place cannot be read.
+    pub async fn list(&self, folder: &str) -> Result<Vec<String>, Error> {
+        Ok(self.list_infos(folder).await?.into_iter().map(|info| info.name).collect())
+    }
+
+    /// The same with what is known of each.
+    ///
+    /// # Errors
+    /// Fails when the place cannot be read.
+    pub async fn list_infos(&self, folder: &str) -> Result<Vec<BlobInfo>, Error> {
         let key = self.key(folder);
-        let mut names = Vec::new();
-        let mut found = self.store.list(Some(key.clone()));
+        let mut objects = self.store.list(Some(key.clone()));
+        let mut infos = Vec::new();
         loop {
-            match found.try_next().await {
+            match objects.try_next().await {
                 Ok(Some(meta)) => {
                     if let Some(parts) = meta.location.prefix_match(&key) {
                         let parts: Vec<String> = parts.map(|part| part.as_ref().to_owned()).collect();
-                        names.push(parts.join("/"));
+                        let changed = meta.last_modified.timestamp_micros();
+                        let mark = format!("{changed} {}", meta.e_tag.unwrap_or_default());
+                        infos.push(BlobInfo { name: parts.join("/"), bytes: meta.size, mark });
                     }
                 }
                 Ok(None) => break,
@@ -143,15 +197,49 @@ impl BlobStore {
                 Err(error) => return Err(error.into()),
             }
         }
-        names.sort();
-        Ok(names)
+        infos.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(infos)
+    }
+
+    /// A part of an object, or none if there is no such object.
+    ///
+    /// # Errors
+    /// Fails when the place cannot be read.
+    pub async fn read(&self, name: &str, range: Range<u64>) -> Result<Option<Bytes>, Error> {
+        if range.is_empty() {
+            return Ok(self.has(name).await?.then(Bytes::new));
+        }
+        match self.store.inner.get_range(&self.key(name), range).await {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(lance::Error::from(error).into()),
+        }
+    }
+
+    /// Writes an object piece by piece. It is there once the writer is shut down, and safe after [`sync`](Self::sync).
+    ///
+    /// # Errors
+    /// Fails when the place cannot be written.
+    pub async fn writer(&self, name: &str) -> Result<impl AsyncWrite + Unpin + use<>, Error> {
+        Ok(self.store.create(&self.key(name)).await?)
+    }
+
+    /// Returns when everything that was written is safe, also when the power fails.
+    ///
+    /// # Errors
+    /// Fails when the disk does.
+    pub async fn sync(&self) -> Result<(), Error> {
+        match &self.folder {
+            Some(folder) => folder.sync().await.map_err(Error::file("the disk cannot keep what was written")),
+            None => Ok(()),
+        }
     }
 
     /// An object that never changes as a file of this machine: the one that it is, or a copy. A few copies are
     /// kept, since a document is read in many steps.
     pub(crate) async fn as_file(&self, name: &str) -> Result<Arc<LocalFile>, Error> {
         if let Some(folder) = &self.folder {
-            return Ok(Arc::new(LocalFile { path: folder.join(name), _copy: None }));
+            return Ok(Arc::new(LocalFile { path: folder.path().join(name), _copy: None }));
         }
         if let Some((_, copy)) = self.copies.lock().await.iter().find(|(kept, _)| kept == name) {
             return Ok(copy.clone());
@@ -168,9 +256,13 @@ impl BlobStore {
     }
 }
 
-fn params(options: &HashMap<String, String>) -> ObjectStoreParams {
+fn params(options: &HashMap<String, String>, folder: Option<Arc<LocalFolder>>) -> ObjectStoreParams {
     let accessor = || Arc::new(StorageOptionsAccessor::with_static_options(options.clone()));
-    ObjectStoreParams { storage_options_accessor: (!options.is_empty()).then(accessor), ..Default::default() }
+    ObjectStoreParams {
+        storage_options_accessor: (!options.is_empty()).then(accessor),
+        object_store_wrapper: folder.map(|folder| -> Arc<dyn WrappingObjectStore> { folder }),
+        ..Default::default()
+    }
 }
 
 /// A file to read from.

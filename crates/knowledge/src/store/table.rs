@@ -66,7 +66,7 @@ impl Table {
             }
             None => {
                 let builder = DatasetBuilder::from_uri(&self.uri)
-                    .with_storage_options(self.place.options().clone())
+                    .with_store_params(self.place.params())
                     .with_session(self.place.session());
                 match builder.load().await {
                     Ok(dataset) => {

@@ -1,11 +1,17 @@
 //! What can be typed after `ibid`.
 
+mod documents;
+mod operation;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use ibid_core::{AccessRole, Corpus, KeyName, Label, Tenant, ThreadId, TurnOptions};
+use ibid_core::{Corpus, Label, Tenant, ThreadId, TurnOptions};
 use serde_json::Value;
 use url::Url;
+
+pub(crate) use self::documents::{Documents, DocumentsCommand, Ingest, SearchArguments};
+pub(crate) use self::operation::{Backup, Keys, KeysCommand, NewKey, Restore, Serve};
 
 /// Assistants that answer from documents, cite the page and never lose a conversation.
 #[derive(Debug, Parser)]
@@ -68,6 +74,10 @@ pub(crate) enum Command {
         #[arg(long)]
         repair: bool,
     },
+    /// Copy conversations and documents as they are now, also beside a running server
+    Backup(Backup),
+    /// Bring back what a backup holds, into a new data folder
+    Restore(Restore),
     /// Ask one or two configurations the questions of a dataset, and tell which answers better
     Eval(Eval),
     /// Try other thresholds of an assistant on the questions of a dataset, and propose those that are better
@@ -91,14 +101,6 @@ pub(crate) struct Target {
     /// For this tenant [default: local]
     #[arg(long, value_name = "NAME", global = true, conflicts_with = "server")]
     pub(crate) tenant: Option<Tenant>,
-}
-
-/// Serve the assistants.
-#[derive(Debug, Args)]
-pub(crate) struct Serve {
-    /// Where to listen [default: `serve.address`]
-    #[arg(long, short, value_name = "ADDRESS:PORT")]
-    pub(crate) address: Option<std::net::SocketAddr>,
 }
 
 /// Which documents a question is about.
@@ -137,54 +139,6 @@ pub(crate) struct Chat {
     pub(crate) narrowing: Narrowing,
     #[command(flatten)]
     pub(crate) target: Target,
-}
-
-/// Keys, here or at a server.
-#[derive(Debug, Args)]
-pub(crate) struct Keys {
-    #[command(flatten)]
-    pub(crate) target: Target,
-    #[command(subcommand)]
-    pub(crate) command: KeysCommand,
-}
-
-/// What can be done with keys.
-#[derive(Debug, Subcommand)]
-pub(crate) enum KeysCommand {
-    /// Make a key and print it once
-    New(NewKey),
-    /// List the keys that were made; those of ibid.toml stand there
-    List,
-    /// Delete a key: nobody gets in with it any more
-    Delete {
-        /// Which one
-        name: KeyName,
-        /// Without asking
-        #[arg(long, short)]
-        yes: bool,
-    },
-}
-
-/// A key to be made.
-#[derive(Debug, Args)]
-pub(crate) struct NewKey {
-    /// What it is called in lists and in the log
-    pub(crate) name: KeyName,
-    /// What its holder may do: reader (ask), editor (documents, too) or admin (keys, and the threads of all)
-    #[arg(long, value_name = "ROLE", default_value = "reader")]
-    pub(crate) role: AccessRole,
-    /// Only this set of documents; may be given several times
-    #[arg(long, value_name = "NAME")]
-    pub(crate) corpus: Vec<Corpus>,
-    /// With permission to see what has this label; may be given several times
-    #[arg(long, value_name = "NAME")]
-    pub(crate) label: Vec<Label>,
-    /// It ends after so many days [default: never]
-    #[arg(long, value_name = "NUMBER")]
-    pub(crate) days: Option<std::num::NonZeroU32>,
-    /// Keep it nowhere, and print what belongs into ibid.toml instead
-    #[arg(long, conflicts_with_all = ["days", "server"])]
-    pub(crate) print_config: bool,
 }
 
 /// Ask an assistant.
@@ -233,118 +187,6 @@ pub(crate) enum AssistantsCommand {
         /// Which one
         name: Option<String>,
     },
-}
-
-/// Load documents.
-#[derive(Debug, Args)]
-pub(crate) struct Ingest {
-    /// Files, folders and URLs
-    #[arg(required_unless_present = "assistant", value_name = "FILE, FOLDER OR URL")]
-    pub(crate) sources: Vec<String>,
-    /// Load them for this assistant: into its corpus, with its types; without sources, the documents that it names
-    #[arg(long, value_name = "NAME")]
-    pub(crate) assistant: Option<String>,
-    /// The set of documents that they join [default: that of the assistant, else `documents`]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) corpus: Option<Corpus>,
-    /// Their type [default: what the table `types` of the assistant, or `ingest.types`, says of the file name]
-    #[arg(long = "type", value_name = "TYPE")]
-    pub(crate) kind: Option<String>,
-    /// Their title, for a single document [default: what the document says, else its file name]
-    #[arg(long)]
-    pub(crate) title: Option<String>,
-    /// Their language, such as es [default: found out]
-    #[arg(long)]
-    pub(crate) language: Option<String>,
-    /// Only those who hold one of these labels see them; may be given several times
-    #[arg(long, value_name = "NAME")]
-    pub(crate) label: Vec<Label>,
-    /// The most characters of a chunk [default: that of the assistant, else `ingest.chunk_characters`]
-    #[arg(long, value_name = "CHARACTERS")]
-    pub(crate) chunk_characters: Option<usize>,
-    /// How many characters two neighbouring chunks share [default: that of the assistant, else `ingest.chunk_overlap`]
-    #[arg(long, value_name = "CHARACTERS")]
-    pub(crate) chunk_overlap: Option<usize>,
-    /// Print one JSON object for each document instead of a table
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) target: Target,
-}
-
-/// Documents, here or at a server.
-#[derive(Debug, Args)]
-pub(crate) struct Documents {
-    #[command(flatten)]
-    pub(crate) target: Target,
-    #[command(subcommand)]
-    pub(crate) command: DocumentsCommand,
-}
-
-/// What can be done with documents.
-#[derive(Debug, Subcommand)]
-pub(crate) enum DocumentsCommand {
-    /// List documents
-    List {
-        /// Only those of this set
-        #[arg(long, value_name = "NAME")]
-        corpus: Option<Corpus>,
-        /// With permission to see what has this label; may be given several times
-        #[arg(long, value_name = "NAME")]
-        label: Vec<Label>,
-        /// Print one JSON object for each line
-        #[arg(long)]
-        json: bool,
-    },
-    /// Show what was read of a document, page by page
-    Show {
-        /// Which document: its name, or the end of its file name or URL
-        document: String,
-        /// With permission to see what has this label; may be given several times
-        #[arg(long, value_name = "NAME")]
-        label: Vec<Label>,
-        /// Print it as JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Delete a document from everything that is searched
-    Delete {
-        /// Which document: its name, or the end of its file name or URL
-        document: String,
-        /// With permission to see what has this label; may be given several times
-        #[arg(long, value_name = "NAME")]
-        label: Vec<Label>,
-        /// Do not ask
-        #[arg(long, short)]
-        yes: bool,
-    },
-}
-
-/// Find what documents say.
-#[derive(Debug, Args)]
-pub(crate) struct SearchArguments {
-    /// What to look for
-    pub(crate) question: String,
-    /// Only in this set of documents; may be given several times
-    #[arg(long, value_name = "NAME")]
-    pub(crate) corpus: Vec<Corpus>,
-    /// Another way to put the question; may be given several times
-    #[arg(long, value_name = "QUESTION")]
-    pub(crate) or: Vec<String>,
-    /// How many passages
-    #[arg(long, short = 'n', default_value_t = 5)]
-    pub(crate) top: usize,
-    /// Only documents of this type; may be given several times
-    #[arg(long = "type", value_name = "TYPE")]
-    pub(crate) kind: Vec<String>,
-    /// With permission to see what has this label; may be given several times
-    #[arg(long, value_name = "NAME")]
-    pub(crate) label: Vec<Label>,
-    /// Print one JSON object for each passage
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) target: Target,
 }
 
 /// Conversations, here or at a server.
