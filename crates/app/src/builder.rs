@@ -1,5 +1,6 @@
 //! Opens an application: models, documents, assistants and engine, in this order.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use crate::app::{App, Inner};
 use crate::assistants::{AssistantParts, AssistantRegistry, own_definition};
 use crate::backup::refuse_half_restored;
 use crate::documents::{DocumentService, GRAPH};
+use crate::erasing::keep_erasing;
 use crate::error::{DoingExt, Error};
 use crate::health::{Checked, CheckedDocuments, ON_NETWORK, ServerInfo, network_file_system};
 use crate::live::{LiveAssistants, Watch, make_all};
@@ -166,6 +168,9 @@ impl AppBuilder {
             Some(knowledge) => Some(open_documents(&settings, knowledge, &assistants.get()).await?),
             None => None,
         };
+        if let Some(knowledge) = knowledge.as_ref().filter(|_| loads) {
+            tokio::spawn(keep_erasing(Arc::downgrade(&knowledge.store), settings.clone()));
+        }
         let checks = match &engine {
             Some(turns) => Checked {
                 settings: &settings,
@@ -235,6 +240,8 @@ async fn open_documents(
         at_once: Some(settings.ingest.at_once),
         recover_on_open: false,
         crashes: settings.ingest.crashes.into(),
+        thread_retention: None,
+        tenant_retention: BTreeMap::new(),
         ..settings.engine_settings()
     };
     let engine = LocalEngine::open(&settings.ingestion_file(), graphs, local).await;

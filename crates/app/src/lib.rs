@@ -10,6 +10,7 @@ mod bench;
 mod builder;
 mod datasets;
 mod documents;
+mod erasing;
 mod error;
 mod eval;
 mod health;
@@ -31,6 +32,7 @@ pub use backup::{Archive, BackupInfo, BackupProgress, BackupReport, back_up, che
 pub use bench::{BenchAnswer, BenchOutcome, BenchQuestion, bench_question, bench_questions};
 pub use builder::AppBuilder;
 pub use documents::{DocumentFields, DocumentService, IfLoading, LoadContent, LoadHandle, StartedLoad};
+pub use erasing::{PurgeReport, erase_now, purge_tenant};
 pub use error::{DoingExt, Error};
 pub use eval::{EvalCandidate, EvalPlan, EvalProgress, evaluate};
 pub use health::{CheckResult, HealthCheck, ModelInfo, ServerInfo};

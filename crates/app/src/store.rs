@@ -6,7 +6,9 @@ use std::sync::Arc;
 use ibid_core::Tenant;
 use ibid_core::model::{Caller, Embedder, Reranker};
 use ibid_egress::{Egress, EgressLimits, Host, Rules};
-use ibid_knowledge::{CachedAnswers, Download, Ingestion, Search, Store, StoredCatalogues};
+use ibid_knowledge::{
+    CachedAnswers, Download, Ingestion, MaintenanceSettings, Search, Store, StoredCatalogues,
+};
 use ibid_models::pull::PDFIUM;
 use ibid_reading::{Reader, ReaderLimits};
 use url::Url;
@@ -54,7 +56,7 @@ impl Knowledge {
         let location = settings.store_location();
         let options = settings.store.options()?;
         let store = Store::open(&location, options, embedder.name(), embedder.dimensions());
-        let store = Arc::new(store.await.doing(|| unopened(&location))?);
+        let store = Arc::new(store.await.doing(|| unopened(&location))?.keeping(maintenance(settings)));
         let reranker = models.reranker()?;
         let search = Search::new(store.clone(), embedder.clone()).with_reranker(reranker.clone());
         let answers = Arc::new(CachedAnswers::new(store.clone(), embedder.clone()));
@@ -102,7 +104,12 @@ pub async fn open_search(settings: &Settings) -> Result<Arc<Search>, Error> {
 pub async fn open_store(settings: &Settings) -> Result<Store, Error> {
     refuse_half_restored(settings)?;
     let location = settings.store_location();
-    Store::look(&location, settings.store.options()?).await.doing(|| unopened(&location))
+    let store = Store::look(&location, settings.store.options()?).await;
+    Ok(store.doing(|| unopened(&location))?.keeping(maintenance(settings)))
+}
+
+fn maintenance(settings: &Settings) -> MaintenanceSettings {
+    MaintenanceSettings { keep_versions: settings.store.erase_after.0, ..MaintenanceSettings::default() }
 }
 
 fn unopened(location: &str) -> String {

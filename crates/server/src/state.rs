@@ -12,6 +12,7 @@ use tokio::sync::Mutex;
 
 use crate::access::Access;
 use crate::audit::{AUDIT_FILE, AuditLog};
+use crate::documents::remove_left_uploads;
 use crate::http::{Caller, Problem};
 use crate::slots::{CallerSlot, CallerSlots, half_of_the_cores};
 
@@ -37,6 +38,7 @@ impl ServerState {
     /// The state of a server for an application.
     pub(crate) fn new(app: App, access: Access, metrics: Option<MetricsRegistry>) -> Result<Self, Error> {
         let engine = app.engine()?.clone();
+        remove_left_uploads(app.settings());
         let found = app.health_checks().iter().map(|_| Mutex::default()).collect();
         let large_answers = CallerSlots::new(half_of_the_cores(), 1);
         let audit_log = if app.settings().serve.audit {

@@ -26,6 +26,8 @@ const ENGINE: &str = "engine.db";
 const INGESTION: &str = "ingestion.db";
 const AUDIT: &str = "audit.jsonl";
 const STORE: &str = "store";
+/// Where databases are copied to before they are cut to pieces.
+const SCRATCH: &str = "backup";
 
 /// While documents change, a moment is looked for so often, with a pause between.
 const MOST_LOOKS: u32 = 200;
@@ -81,6 +83,7 @@ pub async fn back_up(
 ) -> Result<BackupReport, Error> {
     refuse_half_restored(settings)?;
     let _alone = alone(settings)?;
+    clear(settings)?;
     let store = open_store(settings).await?;
     let earlier = archive.newest().await?.unwrap_or_default();
     for _ in 0..MOST_MOMENTS {
@@ -88,7 +91,9 @@ pub async fn back_up(
         let Some(objects) = store.objects_of(&moment.store, &moment.active).await? else { continue };
         let work =
             BackupWork { settings, archive, store: &store, earlier: &earlier, copied: AtomicU64::new(0) };
-        let Some(files) = work.copy(moment, &objects.objects, progress).await? else { continue };
+        let copied = work.copy(moment, &objects.objects, progress).await;
+        clear(settings)?;
+        let Some(files) = copied? else { continue };
         let contents = Contents::new(files);
         let (files, bytes) = (contents.files.len(), contents.bytes());
         let name = archive.conclude(contents).await?;
@@ -103,6 +108,24 @@ pub async fn back_up(
         "documents are replaced and deleted faster than they can be copied; try again when fewer are"
             .to_owned(),
     ))
+}
+
+/// Removes copies that a backup left which was killed.
+pub(crate) fn remove_scratch(settings: &Settings) -> Result<(), Error> {
+    if !settings.scratch_folder().join(SCRATCH).exists() {
+        return Ok(());
+    }
+    // One that works now uses it.
+    alone(settings).map_or(Ok(()), |_alone| clear(settings))
+}
+
+fn clear(settings: &Settings) -> Result<(), Error> {
+    match std::fs::remove_dir_all(settings.scratch_folder().join(SCRATCH)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).doing(|| "what an earlier backup left cannot be removed".to_owned())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// One backup of a data folder at a time: what one has copied, another might remove.
@@ -175,11 +198,11 @@ impl BackupWork<'_> {
         progress: &(dyn Fn(BackupProgress) + Sync),
     ) -> Result<Option<Vec<BackedUpFile>>, Error> {
         let mut files = Vec::new();
-        let scratch =
-            tempfile::tempdir_in(&self.settings.data).doing(|| "there is no room for a copy".to_owned())?;
+        let scratch = self.settings.scratch_folder().join(SCRATCH);
+        std::fs::create_dir_all(&scratch).doing(|| "there is no room for a copy".to_owned())?;
         let databases = [(ENGINE, moment.turns), (INGESTION, moment.loads)];
         for (name, snapshot) in databases.into_iter().filter_map(|(name, snapshot)| Some((name, snapshot?))) {
-            let path = scratch.path().join(name);
+            let path = scratch.join(name);
             let to = path.clone();
             let copied = tokio::task::spawn_blocking(move || match name {
                 INGESTION => snapshot.copy_without_progress_to(&to),

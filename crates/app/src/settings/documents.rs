@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use ibid_knowledge::{ChunkSize, LoadSettings};
+use ibid_knowledge::{ChunkSize, LoadSettings, MaintenanceSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::Span;
 use crate::error::{DoingExt, Error};
 
 /// Where documents are kept.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StoreSettings {
     /// A folder, or a URL such as s3://bucket/folder. Without it, the folder `store` in the data folder.
@@ -25,6 +26,24 @@ pub struct StoreSettings {
     pub access_key_env: Option<String>,
     /// The environment variable that holds the key itself.
     pub secret_key_env: Option<String>,
+    /// How long what was deleted or replaced may stay on the disk, for turns that still read it. After about twice as long, no byte
+    /// of it is left there.
+    pub erase_after: Span,
+}
+
+impl Default for StoreSettings {
+    fn default() -> Self {
+        let erase_after = Span(MaintenanceSettings::default().keep_versions);
+        Self {
+            location: None,
+            endpoint: None,
+            region: None,
+            allow_http: false,
+            access_key_env: None,
+            secret_key_env: None,
+            erase_after,
+        }
+    }
 }
 
 impl StoreSettings {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ibid_assistants::tools::ToolSettings;
+use ibid_core::Tenant;
 use ibid_engine::LocalSettings;
 use ibid_telemetry::{LogSettings, TraceSettings};
 use schemars::JsonSchema;
@@ -44,6 +45,8 @@ pub struct Settings {
     pub onnx: OnnxSettings,
     /// Where models are fetched from.
     pub pull: PullSettings,
+    /// What is different for single tenants.
+    pub tenants: BTreeMap<Tenant, TenantSettings>,
     /// What tenants may use.
     pub budget: BudgetSettings,
     /// Where documents are kept.
@@ -88,12 +91,22 @@ pub struct EngineSettings {
     pub retention: Span,
     /// How long they are kept in all, packed, so that it can be seen how an answer came about.
     pub trace_retention: Span,
+    /// How long a conversation is kept after it was last used. Without it, for good.
+    pub thread_retention: Option<Span>,
     /// How long a stopped step may take to give back what it has.
     pub stop_grace: Span,
     /// How long an event may wait for others before it is written and told. Longer is cheaper.
     pub event_delay: Span,
     /// How many processes may end without a word at the same step of a turn, before the turn is set aside as failed.
     pub crashes: u32,
+}
+
+/// What is different for one tenant.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TenantSettings {
+    /// How long its conversations are kept after they were last used, in place of `engine.thread_retention`.
+    pub thread_retention: Option<Span>,
 }
 
 impl Default for Settings {
@@ -104,6 +117,7 @@ impl Default for Settings {
             engine: EngineSettings {
                 retention: Span(engine.retention),
                 trace_retention: Span(engine.trace_retention),
+                thread_retention: engine.thread_retention.map(Span),
                 stop_grace: Span(engine.stop_grace),
                 event_delay: Span(engine.event_delay),
                 crashes: u32::try_from(engine.crashes).unwrap_or(u32::MAX),
@@ -116,6 +130,7 @@ impl Default for Settings {
             onnx: OnnxSettings::default(),
             pull: PullSettings::default(),
             budget: BudgetSettings::default(),
+            tenants: BTreeMap::new(),
             store: StoreSettings::default(),
             ingest: IngestSettings::default(),
             assistants: PathBuf::from("assistants"),
@@ -145,6 +160,11 @@ impl Settings {
         self.store.location.clone().unwrap_or_else(folder)
     }
 
+    /// Where files lie for a moment; whoever makes some there removes what an earlier process left.
+    pub fn scratch_folder(&self) -> PathBuf {
+        self.data.join("scratch")
+    }
+
     /// The folder of the models that were pulled.
     pub fn models_folder(&self) -> PathBuf {
         self.data.join("models")
@@ -155,6 +175,12 @@ impl Settings {
         LocalSettings {
             retention: self.engine.retention.0,
             trace_retention: self.engine.trace_retention.0,
+            thread_retention: self.engine.thread_retention.map(|kept| kept.0),
+            tenant_retention: self
+                .tenants
+                .iter()
+                .filter_map(|(tenant, settings)| Some((tenant.clone(), settings.thread_retention?.0)))
+                .collect(),
             stop_grace: self.engine.stop_grace.0,
             event_delay: self.engine.event_delay.0,
             crashes: self.engine.crashes.into(),

@@ -11,7 +11,7 @@ use serde_json::Value;
 use url::Url;
 
 pub(crate) use self::documents::{Documents, DocumentsCommand, Ingest, SearchArguments};
-pub(crate) use self::operation::{Backup, Keys, KeysCommand, NewKey, Restore, Serve};
+pub(crate) use self::operation::{Backup, Keys, KeysCommand, NewKey, Restore, Serve, TenantsCommand};
 
 /// Assistants that answer from documents, cite the page and never lose a conversation.
 #[derive(Debug, Parser)]
@@ -78,6 +78,9 @@ pub(crate) enum Command {
     Backup(Backup),
     /// Bring back what a backup holds, into a new data folder
     Restore(Restore),
+    /// Delete everything of a tenant
+    #[command(subcommand)]
+    Tenants(TenantsCommand),
     /// Ask one or two configurations the questions of a dataset, and tell which answers better
     Eval(Eval),
     /// Try other thresholds of an assistant on the questions of a dataset, and propose those that are better

@@ -1,7 +1,7 @@
 //! What can be typed by whoever runs a server.
 
 use clap::{Args, Subcommand};
-use ibid_core::{AccessRole, Corpus, KeyName, Label};
+use ibid_core::{AccessRole, Corpus, KeyName, Label, Tenant};
 
 use super::Target;
 
@@ -85,4 +85,17 @@ pub(crate) struct Restore {
     /// Only read everything and compare it with its hashes
     #[arg(long)]
     pub(crate) check: bool,
+}
+
+/// What to do with tenants.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TenantsCommand {
+    /// Delete all conversations, documents and keys of a tenant, so that no byte of them is left, while no server runs
+    Purge {
+        /// Name of the tenant
+        tenant: Tenant,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
 }

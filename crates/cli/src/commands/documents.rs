@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use http::Method;
-use ibid_app::{OfflineLoads, Settings};
+use ibid_app::{OfflineLoads, Settings, erase_now};
 use ibid_core::{Corpus, Label, Scope};
 use ibid_knowledge::{Document, PageCounts, Store};
 use serde::Deserialize;
@@ -135,7 +135,7 @@ impl Ledger {
                     loads.delete(scope, &document.id)?;
                 }
                 store.delete(scope, &document.id).await?;
-                Ok(store.maintain().await.map(drop)?)
+                Ok(erase_now(config).await?)
             }
             Self::Server(client) => {
                 let path = format!("/documents/{}", document.id);

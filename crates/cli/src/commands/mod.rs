@@ -17,6 +17,7 @@ mod models;
 mod printer;
 mod search;
 mod serve;
+mod tenants;
 mod threads;
 mod tune;
 mod typed;
@@ -71,6 +72,7 @@ pub(crate) fn run(arguments: Arguments, telemetry: &Telemetry) -> anyhow::Result
         Command::Fsck { repair } => fsck::run(&load(global)?.config, repair),
         Command::Backup(backup) => backup::back_up(&load(global)?.config, &backup),
         Command::Restore(restore) => backup::restore(&load(global)?.config, &restore),
+        Command::Tenants(command) => tenants::run(&load(global)?.config, &command),
         Command::Eval(eval) => eval::run(global, &eval),
         Command::Tune(tune) => tune::run(&load(global)?.config, &tune),
         Command::Models(command) => models::run(&load(global)?.config, &command),

@@ -7,6 +7,7 @@ mod backup;
 mod beside_a_server;
 mod compatibility;
 mod documents;
+mod erasing;
 mod eval_self;
 mod evals;
 mod folders;

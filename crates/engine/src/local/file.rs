@@ -2,8 +2,9 @@
 //! while a server uses the file.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use ibid_core::{RunId, Scope, ThreadId};
+use ibid_core::{RunId, Scope, Tenant, ThreadId};
 use rusqlite::Connection;
 
 use super::reading::own_thread;
@@ -176,6 +177,20 @@ impl EngineFile {
             let deleted = store::delete_api_key(connection, scope, name)?;
             deleted.then_some(()).ok_or_else(|| Error::UnknownKey(name.to_owned()))
         })
+    }
+
+    /// Deletes everything of a tenant, and leaves no byte of it: free pages are given back to the disk, the log is emptied,
+    /// and copies that were made before migrations go. Returns how many threads it had.
+    ///
+    /// # Errors
+    /// Fails if an engine uses the file.
+    pub fn purge_tenant(&self, tenant: &Tenant) -> Result<usize, Error> {
+        let threads = self.change(|connection| Ok(store::delete_tenant(connection, tenant)?))?;
+        let _lock = Lock::take(&self.path)?;
+        let connection = store::open_for_writing(&self.path)?;
+        while store::reclaim_space(&connection)? {}
+        store::remove_copies_older_than(&self.path, Duration::ZERO)?;
+        Ok(threads)
     }
 
     /// Changes the file in one commit, while no engine uses it.

@@ -19,6 +19,7 @@ mod threads;
 mod turn;
 mod work;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -63,6 +64,10 @@ pub struct LocalSettings {
     pub retention: Duration,
     /// How long those of a turn are kept after that, packed: the whole time since it ended. Nothing is if it is not longer.
     pub trace_retention: Duration,
+    /// How long a thread is kept after it was last used; none means for good.
+    pub thread_retention: Option<Duration>,
+    /// The same for single tenants.
+    pub tenant_retention: BTreeMap<Tenant, Duration>,
     /// How long a stopped node may take to give back what it has.
     pub stop_grace: Duration,
     /// How long an event may wait for others before it is written and told.
@@ -80,6 +85,8 @@ impl Default for LocalSettings {
         Self {
             retention: Duration::from_secs(24 * 60 * 60),
             trace_retention: Duration::from_secs(30 * 24 * 60 * 60),
+            thread_retention: None,
+            tenant_retention: BTreeMap::new(),
             stop_grace: RunHost::GRACE,
             event_delay: Duration::from_millis(10),
             at_once: None,

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use ibid_core::Tenant;
 use rusqlite::Connection;
 
 use super::LocalEngine;
@@ -59,6 +60,28 @@ impl LocalEngine {
             .await
     }
 
+    /// Drops threads that have not been used for as long as their tenants keep them, and gives the room back.
+    ///
+    /// # Errors
+    /// Fails if the store does.
+    pub async fn drop_old_threads(&self) -> Result<(), Error> {
+        let settings = &self.0.settings;
+        let (general, single) = (settings.thread_retention, &settings.tenant_retention);
+        let mut kept: Vec<(Tenant, Duration)> =
+            single.iter().map(|(tenant, age)| (tenant.clone(), *age)).collect();
+        if let Some(age) = general {
+            let tenants = self.0.readers.read(store::tenants).await?.into_iter();
+            kept.extend(tenants.filter(|tenant| !single.contains_key(tenant)).map(|tenant| (tenant, age)));
+        }
+        for (tenant, age) in kept {
+            let drop = move |connection: &_, before| {
+                store::drop_threads_before(connection, &tenant, before, RUNS_AT_ONCE)
+            };
+            self.sweep(age, drop).await?;
+        }
+        Ok(())
+    }
+
     /// Drops what is older than `age`, a few at a time, and gives the room back.
     async fn sweep<F>(&self, age: Duration, drop: F) -> Result<(), Error>
     where
@@ -88,6 +111,12 @@ impl LocalEngine {
             }
             if let Err(error) = self.drop_temporary_older_than(TEMPORARY).await {
                 tracing::error!(error = &error as &dyn std::error::Error, "old threads could not be dropped");
+            }
+            if let Err(error) = self.drop_old_threads().await {
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "threads that are not kept could not be dropped"
+                );
             }
             if let Err(error) = self.drop_pending_events().await {
                 tracing::error!(error = &error as &dyn std::error::Error, "told events could not be dropped");

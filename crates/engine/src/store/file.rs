@@ -233,7 +233,7 @@ pub(crate) fn quick_check(connection: &Connection) -> rusqlite::Result<Vec<Strin
 /// Gives some free pages back to the disk, and the log's room when no more pages are free, as far as
 /// nobody reads them now. Returns whether there is more to give back. Turns wait meanwhile, so it is done
 /// in bites.
-pub(super) fn reclaim_space(connection: &Connection) -> Result<bool, StoreError> {
+pub(crate) fn reclaim_space(connection: &Connection) -> Result<bool, StoreError> {
     run_pragma(connection, "PRAGMA incremental_vacuum(1024)")?;
     let free: u64 = connection.query_row("PRAGMA freelist_count", [], |row| row.get(0))?;
     if free > 0 {

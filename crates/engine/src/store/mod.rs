@@ -28,7 +28,7 @@ pub(crate) use facts::{add_facts, read_facts};
 pub(crate) use feedback::{add_feedback, read_feedback};
 pub(crate) use file::{
     Lock, copy_pages, make_private, migrated_copy, open_for_writing, open_to_look, quick_check,
-    remove_copies_older_than, schema_of, size_bytes,
+    reclaim_space, remove_copies_older_than, schema_of, size_bytes,
 };
 pub(crate) use journal::{JournalSummary, last_number, read_events, read_steps, summary};
 pub(crate) use listing::{count_threads, list_threads};

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use ibid_core::{Corpus, Label, Message, RunId, Scope, ThreadId};
+use ibid_core::{Corpus, Label, Message, RunId, Scope, Tenant, ThreadId};
 use rusqlite::types::Value as Bound;
-use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, params_from_iter};
 
 use super::error::StoreError;
+use super::pending_events::fold_all_into_journal;
 use super::rows::{encode, now_ms, object, time};
 use super::visibility::{ThreadUse, visible};
 use crate::types::{MOST_WINDOW_BYTES, MessageWindow, Thread, ThreadMessage, ThreadStatus};
@@ -260,18 +261,59 @@ pub(crate) fn drop_temporary_before(
     ms: i64,
     at_most: usize,
 ) -> Result<usize, StoreError> {
-    let sql = "SELECT key FROM threads WHERE temporary = 1 AND updated_ms < ?1
-               AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.thread = threads.key AND ended_ms IS NULL) LIMIT ?2";
-    let mut statement = connection.prepare_cached(sql)?;
-    let keys = statement.query_map(params![ms, limit(at_most)], |row| row.get(0))?;
+    drop_idle(connection, "temporary = 1 AND updated_ms < ?1", params![ms, limit(at_most)])
+}
+
+/// Deletes some threads of a tenant that have not been used since a time and do not work; returns how many.
+pub(crate) fn drop_threads_before(
+    connection: &Connection,
+    tenant: &Tenant,
+    ms: i64,
+    at_most: usize,
+) -> Result<usize, StoreError> {
+    drop_idle(connection, "updated_ms < ?1 AND tenant = ?3", params![ms, limit(at_most), tenant.as_str()])
+}
+
+fn drop_idle(connection: &Connection, which: &str, values: &[&dyn ToSql]) -> Result<usize, StoreError> {
+    let sql = format!(
+        "SELECT key FROM threads WHERE {which}
+         AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.thread = threads.key AND ended_ms IS NULL) LIMIT ?2"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let keys = statement.query_map(values, |row| row.get(0))?;
     let keys: Vec<i64> = keys.collect::<Result<_, _>>()?;
     keys.iter().try_for_each(|key| delete_thread(connection, *key))?;
     Ok(keys.len())
 }
 
+/// The tenants that have threads.
+pub(crate) fn tenants(connection: &Connection) -> Result<Vec<Tenant>, StoreError> {
+    // From one to the next in the index, since each may have very many.
+    let sql = "SELECT min(tenant) FROM threads WHERE tenant > ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let (mut tenants, mut last) = (Vec::new(), String::new());
+    while let Some(next) = statement.query_row([&last], |row| row.get::<_, Option<String>>(0))? {
+        tenants.push(next.parse().map_err(StoreError::damaged)?);
+        last = next;
+    }
+    Ok(tenants)
+}
+
+/// Deletes everything of a tenant; returns how many threads it had.
+pub(crate) fn delete_tenant(connection: &Connection, tenant: &Tenant) -> Result<usize, StoreError> {
+    let mut statement = connection.prepare("SELECT key FROM threads WHERE tenant = ?1")?;
+    let keys = statement.query_map([tenant.as_str()], |row| row.get(0))?;
+    let keys: Vec<i64> = keys.collect::<Result<_, _>>()?;
+    fold_all_into_journal(connection)?;
+    keys.iter().try_for_each(|key| delete_thread(connection, *key))?;
+    for table in ["spending", "turn_facts", "dataset_items", "api_keys"] {
+        connection.execute(&format!("DELETE FROM {table} WHERE tenant = ?1"), [tenant.as_str()])?;
+    }
+    Ok(keys.len())
+}
+
 #[cfg(test)]
 mod tests {
-    use ibid_core::Tenant;
     use rusqlite::StatementStatus;
 
     use super::super::file::open_for_writing;

@@ -8,7 +8,7 @@ use ibid_core::model::{Day, Spending};
 use ibid_core::{Message, RunId, Scope, Tenant, ThreadId, TurnInput};
 use ibid_engine::{
     Engine, EngineFile, Error, Event, GraphEntry, Graphs, Lifetime, LocalEngine, LocalSettings,
-    MessageWindow, ThreadPage, Turn,
+    MessageWindow, ThreadFilter, ThreadPage, Turn,
 };
 use ibid_graph::{END, Graph, START, State};
 
@@ -181,6 +181,55 @@ async fn of_a_thread_that_was_deleted_no_byte_is_left() {
     }
     assert!(stands_in(folder.path(), "quince"));
     engine.close().await;
+}
+
+/// Begins a thread with something that was said.
+async fn begin(engine: &LocalEngine, scope: &Scope, said: String) {
+    let thread = ThreadId::new();
+    engine.create_thread(scope, thread, serde_json::Map::new(), Lifetime::Kept).await.unwrap();
+    engine.add_messages(scope, thread, vec![Message::user(said)]).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn threads_are_kept_as_long_as_their_tenants_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |name: &str| Scope::of(name.parse().unwrap());
+    let settings = LocalSettings {
+        thread_retention: Some(Duration::from_secs(3600)),
+        tenant_retention: [("brief".parse().unwrap(), Duration::ZERO)].into(),
+        ..LocalSettings::default()
+    };
+    let engine = LocalEngine::open(&folder.path().join("engine.db"), bulky(), settings).await.unwrap();
+    for name in ["brief", "other"] {
+        begin(&engine, &of(name), format!("of {name}")).await;
+    }
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    engine.drop_old_threads().await.unwrap();
+    let count = async |name: &str| engine.count_threads(&of(name), ThreadFilter::default()).await.unwrap();
+    assert_eq!((count("brief").await, count("other").await), (0, 1));
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_tenant_that_was_purged_no_byte_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("engine.db");
+    let engine = LocalEngine::open(&path, bulky(), LocalSettings::default()).await.unwrap();
+    let of = |name: &str| Scope::of(name.parse().unwrap());
+    for (name, says) in [("stays", "quince"), ("medlar", "damson")] {
+        for length in [1, 20, 5000] {
+            begin(&engine, &of(name), says.repeat(length)).await;
+        }
+        engine.add(&name.parse().unwrap(), Day::of(std::time::SystemTime::now()), 5).await.unwrap();
+    }
+    assert!(EngineFile::at(&path).purge_tenant(&"medlar".parse().unwrap()).is_err(), "an engine uses it");
+    engine.close().await;
+    assert!(stands_in(folder.path(), "damson") && stands_in(folder.path(), "medlar"));
+    assert_eq!(EngineFile::at(&path).purge_tenant(&"medlar".parse().unwrap()).unwrap(), 3);
+    assert!(!stands_in(folder.path(), "damson") && !stands_in(folder.path(), "medlar"));
+    assert!(stands_in(folder.path(), "quince"));
+    let page = ThreadPage { limit: 10, ..ThreadPage::default() };
+    assert_eq!(EngineFile::at(&path).threads(&of("stays"), page).unwrap().len(), 3);
 }
 
 #[tokio::test]

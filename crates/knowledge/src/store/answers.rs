@@ -20,6 +20,7 @@ use lance_index::optimize::OptimizeOptions;
 use lance_index::scalar::BuiltinIndexType;
 use lance_linalg::distance::DistanceType;
 
+use super::maintenance::{ColumnIndex, MakeIndexes};
 use super::{Store, filter, maintenance, rows};
 use crate::{ContentHash, Error};
 
@@ -37,7 +38,7 @@ pub(crate) struct AnswerRow<'a> {
 /// An answer that was found, with the vector of its question.
 pub(crate) type FoundAnswer = (CachedAnswer, Vec<f32>);
 
-const INDEXES: [(&str, IndexType, BuiltinIndexType); 4] = [
+pub(super) const INDEXES: [ColumnIndex; 4] = [
     ("id", IndexType::BTree, BuiltinIndexType::BTree),
     ("place", IndexType::BTree, BuiltinIndexType::BTree),
     ("run", IndexType::BTree, BuiltinIndexType::BTree),
@@ -112,7 +113,7 @@ impl Store {
         let (dataset, made) = self.answers.made().await?;
         if made {
             let mut dataset = dataset.as_ref().clone();
-            maintenance::index_columns(&mut dataset, INDEXES).await?;
+            maintenance::index_columns(&mut dataset, INDEXES, MakeIndexes::Missing).await?;
             self.answers.saw(Arc::new(dataset)).await;
         }
         self.answers.replace("id", &id, Some(batch)).await
@@ -208,7 +209,7 @@ impl Store {
         }
         let Some(dataset) = self.answers.newest().await? else { return Ok(()) };
         let mut dataset = dataset.as_ref().clone();
-        maintenance::index_columns(&mut dataset, INDEXES).await?;
+        maintenance::index_columns(&mut dataset, INDEXES, MakeIndexes::Missing).await?;
         if dataset.fragments().len() > self.maintenance.most_fragments {
             compact_files(&mut dataset, CompactionOptions::default(), None).await?;
         }
@@ -216,7 +217,7 @@ impl Store {
             dataset.optimize_indices(&OptimizeOptions::default()).await?;
         }
         self.answers.saw(Arc::new(dataset.clone())).await;
-        maintenance::forget_versions(&dataset).await
+        maintenance::forget_versions(&dataset, self.maintenance.keep_versions).await
     }
 
     /// The answers that rest on another content of a document than is searched, as ids, and how many answers there are.

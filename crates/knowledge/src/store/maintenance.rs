@@ -23,8 +23,6 @@ use crate::Error;
 
 /// A step of maintenance that loses to a writer is tried again so often.
 const MOST_ATTEMPTS: u32 = 5;
-/// A version that was replaced so long ago is removed. A turn that reads it is over by then.
-const KEEP: Duration = Duration::from_secs(3600);
 /// Bits for each dimension of a vector in the index.
 const BITS: u8 = 5;
 
@@ -39,6 +37,18 @@ const TRAINED: &str = "ibid.vectors";
 const TERMS: &str = "terms";
 const VECTOR: &str = "vector";
 
+/// An index of a column.
+pub(super) type ColumnIndex = (&'static str, IndexType, BuiltinIndexType);
+
+/// Which indexes are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MakeIndexes {
+    /// Those that are not there.
+    Missing,
+    /// All of them, so that they know nothing of rows that are gone.
+    All,
+}
+
 /// What maintenance did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MaintenanceReport {
@@ -51,17 +61,16 @@ pub struct MaintenanceReport {
 }
 
 impl Store {
-    /// Makes the indexes of the table of chunks that are not there yet.
-    pub(super) async fn index(&self, dataset: &mut Dataset) -> Result<(), Error> {
-        let there: Vec<String> =
-            dataset.load_indices().await?.iter().map(|index| index.name.clone()).collect();
+    /// Makes the indexes of the table of chunks that are not there yet, but for that of vectors, or all of them anew.
+    pub(super) async fn index(&self, dataset: &mut Dataset, which: MakeIndexes) -> Result<(), Error> {
+        let there = dataset.load_indices_by_name(TERMS).await?.len();
         let terms = InvertedIndexParams::new("whitespace".to_owned(), Language::English)
             .stem(false)
             .remove_stop_words(false)
             .lower_case(false)
             .ascii_folding(false)
             .max_token_length(None);
-        if !there.iter().any(|name| name == TERMS) {
+        if there == 0 || which == MakeIndexes::All {
             dataset.create_index(&[TERMS], IndexType::Inverted, Some(TERMS.to_owned()), &terms, true).await?;
         }
         let scalar = [
@@ -74,7 +83,7 @@ impl Store {
             ("labels", IndexType::LabelList, BuiltinIndexType::LabelList),
             (TABLE, IndexType::BTree, BuiltinIndexType::BTree),
         ];
-        index_columns(dataset, scalar).await
+        index_columns(dataset, scalar, which).await
     }
 
     /// Brings the indexes up to date, merges what is in too many pieces, and removes old versions.
@@ -102,7 +111,7 @@ impl Store {
         let Some(dataset) = self.chunks.latest().await? else { return Ok(()) };
         let mut dataset = dataset.as_ref().clone();
         dataset.checkout_latest().await?;
-        self.index(&mut dataset).await?;
+        self.index(&mut dataset, MakeIndexes::Missing).await?;
         let missing = unindexed(&dataset, TERMS).await?;
         if missing > 0 {
             let parts = dataset.load_indices_by_name(TERMS).await?.len();
@@ -117,16 +126,8 @@ impl Store {
         }
         let rows = dataset.count_rows(None).await?;
         if rows > self.maintenance.index_above.max(trained_on(&dataset) * OUTGROWN) {
-            let params = VectorIndexParams::with_ivf_rq_params(
-                DistanceType::Cosine,
-                IvfBuildParams::default(),
-                RQBuildParams::new(BITS),
-            );
-            dataset.create_index(&[VECTOR], IndexType::IvfRq, Some(VECTOR.to_owned()), &params, true).await?;
+            self.index_vectors(&mut dataset, rows).await?;
             kept.made_vector_index = true;
-            self.chunks.saw(Arc::new(dataset.clone())).await;
-            self.chunks.configure(TRAINED, &rows.to_string()).await?;
-            dataset.checkout_latest().await?;
         }
         let deleted = dataset.count_deleted_rows().await?;
         if dataset.fragments().len() > self.maintenance.most_fragments || deleted * MOST_DELETED > rows {
@@ -138,7 +139,29 @@ impl Store {
         }
         self.tidy_ledger().await?;
         Box::pin(self.tidy_answers()).await?;
-        forget_versions(&dataset).await
+        forget_versions(&dataset, self.maintenance.keep_versions).await
+    }
+
+    /// Makes the index of the vectors of so many rows.
+    async fn index_vectors(&self, dataset: &mut Dataset, rows: usize) -> Result<(), Error> {
+        let params = VectorIndexParams::with_ivf_rq_params(
+            DistanceType::Cosine,
+            IvfBuildParams::default(),
+            RQBuildParams::new(BITS),
+        );
+        dataset.create_index(&[VECTOR], IndexType::IvfRq, Some(VECTOR.to_owned()), &params, true).await?;
+        self.chunks.saw(Arc::new(dataset.clone())).await;
+        self.chunks.configure(TRAINED, &rows.to_string()).await?;
+        Ok(dataset.checkout_latest().await?)
+    }
+
+    /// Makes the index of the vectors anew, if there is one.
+    pub(super) async fn reindex_vectors(&self, dataset: &mut Dataset) -> Result<(), Error> {
+        if dataset.load_indices_by_name(VECTOR).await?.is_empty() {
+            return Ok(());
+        }
+        let rows = dataset.count_rows(None).await?;
+        self.index_vectors(dataset, rows).await
     }
 
     /// The ledger has one small commit for each change: it is merged and its old versions are removed.
@@ -148,24 +171,29 @@ impl Store {
         ledger.checkout_latest().await?;
         if ledger.fragments().len() > self.maintenance.most_fragments {
             compact_files(&mut ledger, CompactionOptions::default(), None).await?;
-            let columns = ["document", "version", "pending"];
-            let tree = |column| (column, IndexType::BTree, BuiltinIndexType::BTree);
-            index_columns(&mut ledger, columns.map(tree)).await?;
+            index_columns(&mut ledger, ledger_indexes(), MakeIndexes::Missing).await?;
             ledger.optimize_indices(&OptimizeOptions::default()).await?;
             self.documents.saw(Arc::new(ledger.clone())).await;
         }
-        forget_versions(&ledger).await
+        forget_versions(&ledger, self.maintenance.keep_versions).await
     }
 }
 
-/// Makes the indexes of columns that are there and have none yet, each under the name of its column.
+/// The indexes of the ledger.
+pub(super) fn ledger_indexes() -> [ColumnIndex; 3] {
+    ["document", "version", "pending"].map(|column| (column, IndexType::BTree, BuiltinIndexType::BTree))
+}
+
+/// Makes indexes of columns that are there, each under the name of its column.
 pub(super) async fn index_columns(
     dataset: &mut Dataset,
-    columns: impl IntoIterator<Item = (&'static str, IndexType, BuiltinIndexType)>,
+    columns: impl IntoIterator<Item = ColumnIndex>,
+    which: MakeIndexes,
 ) -> Result<(), Error> {
     let there: Vec<String> = dataset.load_indices().await?.iter().map(|index| index.name.clone()).collect();
     for (column, kind, builtin) in columns {
-        if dataset.schema().field(column).is_some() && !there.iter().any(|name| name == column) {
+        let is_missing = !there.iter().any(|name| name == column);
+        if dataset.schema().field(column).is_some() && (is_missing || which == MakeIndexes::All) {
             let params = ScalarIndexParams::for_builtin(builtin);
             dataset.create_index(&[column], kind, Some(column.to_owned()), &params, true).await?;
         }
@@ -180,10 +208,10 @@ fn trained_on(dataset: &Dataset) -> usize {
 
 /// Removes versions that were replaced long ago. A version may be old and still be read, if it was the newest
 /// until a moment ago: what counts is when the next one came.
-pub(super) async fn forget_versions(dataset: &Dataset) -> Result<(), Error> {
+pub(super) async fn forget_versions(dataset: &Dataset, keep: Duration) -> Result<(), Error> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let millis = |span: Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
-    let cutoff = millis(now.saturating_sub(KEEP));
+    let cutoff = millis(now.saturating_sub(keep));
     let times = dataset.versions().await?.into_iter().map(|version| version.timestamp.timestamp_millis());
     if let Some(before) = times.filter(|time| *time < cutoff).max() {
         let age = chrono::Duration::milliseconds(millis(now) - before);

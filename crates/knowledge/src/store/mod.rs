@@ -6,6 +6,7 @@
 mod answers;
 mod catalogues;
 mod disk;
+mod erasing;
 mod filter;
 pub(crate) mod fsck;
 mod maintenance;
@@ -19,6 +20,7 @@ mod table;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use ibid_core::Scope;
@@ -33,6 +35,7 @@ pub(crate) use self::answers::{AnswerRow, FoundAnswer};
 pub use self::disk::Disk;
 pub(crate) use self::filter::of_question as question_filter;
 pub use self::maintenance::MaintenanceReport;
+use self::maintenance::MakeIndexes;
 pub(crate) use self::objects::LocalFile;
 pub use self::objects::{BlobInfo, BlobStore};
 pub use self::pin::BlobPin;
@@ -67,11 +70,19 @@ pub struct MaintenanceSettings {
     pub most_fragments: usize,
     /// Of more answers that may be given again, the oldest are forgotten.
     pub most_answers: usize,
+    /// A version that was replaced so long ago is removed. A turn that reads it is over by then.
+    pub keep_versions: Duration,
 }
 
 impl Default for MaintenanceSettings {
     fn default() -> Self {
-        Self { index_above: 20_000, most_parts: 8, most_fragments: 64, most_answers: 100_000 }
+        Self {
+            index_above: 20_000,
+            most_parts: 8,
+            most_fragments: 64,
+            most_answers: 100_000,
+            keep_versions: Duration::from_secs(3600),
+        }
     }
 }
 
@@ -203,7 +214,7 @@ impl Store {
         if made || !dataset.config().contains_key(EMBEDDER) {
             let mut dataset = dataset.as_ref().clone();
             // The name of the model comes last: it says that the table is complete.
-            self.index(&mut dataset).await?;
+            self.index(&mut dataset, MakeIndexes::Missing).await?;
             dataset.update_config([(EMBEDDER, embedder.as_str())]).await?;
             self.chunks.saw(Arc::new(dataset)).await;
         }
@@ -456,7 +467,7 @@ impl Store {
     }
 
     /// Forgets the work of all runs on a document.
-    async fn unstage_all(&self, id: &DocumentId) -> Result<(), Error> {
+    pub(crate) async fn unstage_all(&self, id: &DocumentId) -> Result<(), Error> {
         let run = format!("{id}-");
         for part in self.place.list("staging").await?.iter().filter(|part| part.starts_with(&run)) {
             self.place.remove(&format!("staging/{part}")).await?;

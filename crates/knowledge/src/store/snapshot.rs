@@ -96,7 +96,7 @@ impl Store {
         Ok(Some(found))
     }
 
-    fn tables(&self) -> [(&'static str, &Table); 3] {
+    pub(super) fn tables(&self) -> [(&'static str, &Table); 3] {
         [(super::LEDGER, &self.documents), (super::CHUNKS, &self.chunks), (super::ANSWERS, &self.answers)]
     }
 

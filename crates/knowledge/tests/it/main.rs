@@ -4,6 +4,7 @@
 #![recursion_limit = "256"]
 
 mod cache;
+mod erasing;
 mod loading;
 mod remote;
 mod replacing;

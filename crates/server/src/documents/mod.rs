@@ -6,6 +6,7 @@ mod search;
 mod upload;
 
 pub(crate) use list::Figures;
+pub(crate) use upload::remove_left_uploads;
 
 use axum::body::Body;
 use axum::extract::{Path, Request, State};

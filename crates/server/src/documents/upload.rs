@@ -1,11 +1,13 @@
 //! Documents that come in: as files, streamed to disk, or from addresses that the configuration allows.
 
+use std::path::PathBuf;
+
 use axum::Extension;
 use axum::extract::{DefaultBodyLimit, Multipart, State};
 use axum::http::StatusCode;
 use axum::middleware::from_fn;
 use axum::routing::{MethodRouter, post};
-use ibid_app::{DocumentFields, IfLoading, LoadContent, StartedLoad};
+use ibid_app::{DocumentFields, IfLoading, LoadContent, Settings, StartedLoad};
 use ibid_core::evidence::DocumentId;
 use ibid_core::{Corpus, Label};
 use schemars::JsonSchema;
@@ -85,6 +87,20 @@ struct TakenOne {
 /// They are taken, and it is noted which they are.
 type Accepted = (StatusCode, Extension<AuditDetail>, axum::Json<Taken>);
 
+/// Where files lie while they come in.
+fn uploads_folder(settings: &Settings) -> PathBuf {
+    settings.scratch_folder().join("uploads")
+}
+
+/// Removes what came in and was left there by a server that was killed.
+pub(crate) fn remove_left_uploads(settings: &Settings) {
+    if let Err(error) = std::fs::remove_dir_all(uploads_folder(settings))
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        tracing::warn!(%error, "what an earlier server left of uploads cannot be removed");
+    }
+}
+
 /// A file that came in.
 struct ReceivedFile {
     name: String,
@@ -123,7 +139,9 @@ async fn upload(
         if files.len() == MOST {
             return Err(Problem::too_large(format!("at most {MOST} files are taken at once")));
         }
-        let file = tempfile::NamedTempFile::new().map_err(|error| Problem::internal(&error))?;
+        let folder = uploads_folder(app.app().settings());
+        let made = std::fs::create_dir_all(&folder).and_then(|()| tempfile::NamedTempFile::new_in(&folder));
+        let file = made.map_err(|error| Problem::internal(&error))?;
         let mut out =
             tokio::fs::File::create(file.path()).await.map_err(|error| Problem::internal(&error))?;
         let (mut length, largest) = (0, app.documents()?.largest_bytes());

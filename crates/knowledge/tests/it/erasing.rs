@@ -1,0 +1,72 @@
+//! Of documents that were deleted or replaced, no byte stays on the disk.
+
+use std::path::Path;
+use std::time::Duration;
+
+use ibid_knowledge::{ActiveLoads, LoadOutcome, MaintenanceSettings};
+
+use super::stage::{Where, everybody, find, ingestion, job, load};
+
+/// The files below a folder that hold one of some words, or have one in their names.
+fn holding(folder: &Path, words: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(holding(&path, words));
+            continue;
+        }
+        let bytes = std::fs::read(&path).unwrap();
+        for word in words {
+            let in_file =
+                bytes.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word.as_bytes()));
+            if in_file || path.to_string_lossy().contains(word) {
+                found.push(format!("{word} in {}", path.display()));
+            }
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn of_documents_that_were_deleted_or_replaced_no_byte_is_left() {
+    let place = Where::folder();
+    let Where::Folder(folder) = &place else { unreachable!() };
+    let settings = MaintenanceSettings {
+        keep_versions: Duration::ZERO,
+        most_fragments: 1,
+        ..MaintenanceSettings::default()
+    };
+    let store = place.open_keeping(settings).await;
+    let ingestion = ingestion(&store);
+    let text = |word: &str| {
+        format!("# About {word}\n\nThe {word} of the harbour is charged nine per cent of its worth.\n")
+            .repeat(30)
+    };
+    for name in ["staying", "zanzibarite", "older"] {
+        let loaded = load(&ingestion, job("rules", &format!("{name}.md")), text(name).as_bytes()).await;
+        assert_eq!(loaded.outcome, LoadOutcome::Loaded);
+    }
+    load(&ingestion, job("rules", "quillonite-list.md"), text("quillonite").as_bytes()).await;
+    load(&ingestion, job("rules", "older.md"), text("newerite").as_bytes()).await;
+    store.maintain().await.unwrap();
+    // What is merged into one file with others is deleted from within it.
+    for document in store.documents(&everybody()).await.unwrap() {
+        if ["zanzibarite.md", "quillonite-list.md"].contains(&document.source.as_str()) {
+            assert!(store.delete(&everybody(), &document.id).await.unwrap());
+        }
+    }
+    let gone = ["zanzibarite", "quillonite", "older of"];
+    assert!(!holding(folder.path(), &gone).is_empty(), "they are there until they are erased");
+    assert!(store.erase_deleted().await.unwrap());
+    assert_eq!(holding(folder.path(), &gone), Vec::<String>::new());
+    assert!(!store.erase_deleted().await.unwrap(), "there is nothing more to do");
+
+    assert!(
+        find(&store, &everybody(), "quillonite").await.iter().all(|found| !found.text.contains("quillonite"))
+    );
+    assert!(find(&store, &everybody(), "newerite").await[0].text.contains("newerite"));
+    assert!(find(&store, &everybody(), "staying").await[0].text.contains("staying"));
+    let report = store.fsck(false, &ActiveLoads::default()).await.unwrap();
+    assert!(report.is_clean(), "{report:?}");
+}
