@@ -42,6 +42,11 @@ test-sets: fetch-test-models
 test-crash:
     IBID_KILLS=300 cargo test --package ibid-engine --test it -- --nocapture crash::nothing
 
+# Losses of power and failing disks: 300 under the engine, and every moment of a load
+test-storage:
+    IBID_KILLS=300 cargo test --package ibid-engine --test it -- --nocapture crash::
+    IBID_ALL_MOMENTS=1 cargo test --package ibid-knowledge --test it -- --nocapture power::
+
 # Format the sources, and accept changed snapshots after you have read them
 fix:
     cargo fmt

@@ -14,10 +14,26 @@ use sha2::{Digest, Sha256};
 #[schemars(inline)]
 pub struct ContentHash(String);
 
+/// The hash of a content that comes in pieces.
+#[derive(Default)]
+pub(crate) struct ContentHasher(Sha256);
+
+impl ContentHasher {
+    pub(crate) fn add(&mut self, piece: &[u8]) {
+        self.0.update(piece);
+    }
+
+    pub(crate) fn finish(self) -> ContentHash {
+        ContentHash(self.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
 impl ContentHash {
     /// The hash of a content.
     pub fn of(bytes: &[u8]) -> Self {
-        Self(Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect())
+        let mut hasher = ContentHasher::default();
+        hasher.add(bytes);
+        hasher.finish()
     }
 
     /// A hash as the store has it.

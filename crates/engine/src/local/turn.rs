@@ -125,16 +125,18 @@ impl LocalEngine {
                 pause = (pause * 2).min(LONGEST_PAUSE);
                 if let Ok(row) = self.read_again(turn, live).await {
                     let Some(row) = row else { return };
-                    *turn = Started { left: true, ..row.into() };
+                    *turn = Started { left: false, ..row.into() };
                     break;
                 }
             }
         }
     }
 
-    /// What is stored of a turn, after all that it told has been stored too.
+    /// What is stored of a turn, after all that it told stands in its journal: which attempts it made is read from there.
     async fn read_again(&self, turn: &Started, live: &LiveRun) -> Result<Option<RunRow>, StoreError> {
-        self.writer()?.write_run(&live.log, |_| Ok(RunCommit::quiet(()))).await?;
+        let recovered =
+            |_: &_| Ok(RunCommit::with_events((), vec![StepEvent::of_run(EventKind::RunRecovered)]));
+        self.writer()?.write_run(&live.log, recovered).await?;
         let run = turn.run;
         self.0.readers.read(move |connection| store::find_any_run(connection, run)).await
     }

@@ -11,15 +11,20 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use ibid_core::{Message, RunId, Scope, Tenant, ThreadId, TurnInput};
-use ibid_engine::{Engine, GraphEntry, Graphs, LocalEngine, LocalSettings, MessageWindow, RunStatus, Turn};
+use ibid_engine::{
+    Engine, EngineFile, GraphEntry, Graphs, LocalEngine, LocalSettings, MessageWindow, RunStatus, Turn,
+};
 use ibid_graph::{Context, END, EventKind, Graph, NodeError, START, State};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
+
+use super::faulty_disk;
 
 const THREADS: u8 = 20;
 const NODES: [&str; 6] = ["one", "two", "three", "four", "five", "six"];
 const FOLDER: &str = "IBID_CRASH_FOLDER";
 const DRAIN: &str = "IBID_CRASH_DRAIN";
+const FULL: &str = "IBID_CRASH_FULL";
 
 #[derive(Clone, Serialize)]
 struct Six {
@@ -74,7 +79,7 @@ fn note(mut file: &File, text: &str) {
 }
 
 fn noted(folder: &Path, name: &str) -> Vec<String> {
-    let text = std::fs::read_to_string(folder.join(name)).unwrap();
+    let text = std::fs::read_to_string(folder.join(name)).unwrap_or_default();
     text.lines().filter_map(|line| line.strip_suffix('.')).map(str::to_owned).collect()
 }
 
@@ -92,7 +97,15 @@ fn scope() -> Scope {
 
 async fn open(folder: &Path) -> LocalEngine {
     let graphs = graphs(&append(folder, "performed"));
-    LocalEngine::open(&folder.join("engine.db"), graphs, LocalSettings::default()).await.unwrap()
+    // A turn may be unlucky many times and is not to be set aside for it.
+    let settings = LocalSettings { crashes: i64::MAX, ..LocalSettings::default() };
+    loop {
+        match LocalEngine::open(&folder.join("engine.db"), graphs.clone(), settings.clone()).await {
+            Ok(engine) => return engine,
+            Err(_) if std::env::var(FULL).is_ok() => tokio::time::sleep(Duration::from_millis(1)).await,
+            Err(error) => panic!("{error}"),
+        }
+    }
 }
 
 /// The process that is killed: it takes up what was left, and submits turn after turn to each thread.
@@ -127,7 +140,15 @@ async fn talk(engine: LocalEngine, folder: PathBuf, number: u8) {
     loop {
         let mut turn = Turn::new(thread(number), "six", Message::user(format!("turn {next}")));
         turn.idempotency_key = Some(format!("turn {next}"));
-        let run = engine.submit(&scope(), turn).await.unwrap().run;
+        let run = match engine.submit(&scope(), turn).await {
+            Ok(submitted) => submitted.run,
+            // The disk is full: whoever asks tries again.
+            Err(_) if std::env::var(FULL).is_ok() => {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                continue;
+            }
+            Err(error) => panic!("{error}"),
+        };
         note(&taken, &format!("{number} {next}"));
         if next % 2 == 1 {
             let events = engine.events(&scope(), run, 0).await.unwrap();
@@ -137,13 +158,26 @@ async fn talk(engine: LocalEngine, folder: PathBuf, number: u8) {
     }
 }
 
-fn start_child(folder: &Path, drain: bool) -> std::process::Child {
+fn child_command(folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["crash::child", "--exact", "--ignored", "--nocapture"]).env(FOLDER, folder);
+    command.stdout(Stdio::null());
+    command
+}
+
+fn start_child(folder: &Path, drain: bool) -> std::process::Child {
+    let mut command = child_command(folder);
     if drain {
         command.env(DRAIN, "1");
     }
-    command.stdout(Stdio::null()).spawn().unwrap()
+    command.spawn().unwrap()
+}
+
+/// Lets what is left end, and holds it against what was counted; returns how many turns there were.
+fn settle(folder: &Path) -> u64 {
+    assert!(start_child(folder, true).wait().unwrap().success(), "every turn left must end");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(verify(folder))
 }
 
 #[test]
@@ -157,11 +191,60 @@ fn nothing_is_lost_or_done_twice_when_the_process_is_killed() {
         let status = child.wait().unwrap();
         assert!(status.code().is_none(), "it must have been killed, but it ended with {status}");
     }
-    assert!(start_child(folder.path(), true).wait().unwrap().success(), "every turn left must end");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let turns = runtime.block_on(verify(folder.path()));
+    let turns = settle(folder.path());
     assert!(turns > u64::from(kills), "only {turns} turns ran, the test shows nothing");
     println!("{kills} kills, {turns} turns, each ended once");
+}
+
+#[test]
+fn nothing_that_was_said_is_lost_when_the_power_fails() {
+    let failures: u64 = std::env::var("IBID_KILLS").map_or(30, |text| text.parse().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let library = faulty_disk::library(folder.path());
+    let log = folder.path().join("changes");
+    let mut random = rand::rng();
+    for seed in 0..failures {
+        let _ = std::fs::remove_file(&log);
+        let mut command = child_command(folder.path());
+        command.env("LD_PRELOAD", &library).env("FAULTY_DISK_LOG", &log);
+        command.env("FAULTY_DISK_KILL_AT", random.random_range(20..2000).to_string());
+        let status = command.status().unwrap();
+        assert!(status.code().is_none(), "it must have been killed, but it ended with {status}");
+        faulty_disk::lose_power(folder.path(), &log, seed);
+        let found = EngineFile::at(&folder.path().join("engine.db")).inspect();
+        assert!(found.is_ok_and(|report| report.damage.is_empty()), "the file is damaged, seed {seed}");
+    }
+    let turns = settle(folder.path());
+    assert!(turns > failures, "only {turns} turns ran, the test shows nothing");
+    println!("{failures} losses of power, {turns} turns, each ended once");
+}
+
+#[test]
+fn turns_go_on_after_the_disk_was_full_or_failed_for_a_while() {
+    let rounds: u64 = std::env::var("IBID_KILLS").map_or(6, |text| text.parse().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let library = faulty_disk::library(folder.path());
+    let mut random = rand::rng();
+    for round in 0..rounds {
+        let log = folder.path().join("changes");
+        let _ = std::fs::remove_file(&log);
+        let mut command = child_command(folder.path());
+        command.env("LD_PRELOAD", &library).env("FAULTY_DISK_LOG", &log).env(FULL, "1");
+        let fault = if round % 2 == 0 { "FAULTY_DISK_FULL_AT" } else { "FAULTY_DISK_SYNC_FAILS_AT" };
+        command.env(fault, random.random_range(100..500).to_string());
+        command.env("FAULTY_DISK_FAILS_FOR", random.random_range(1..200).to_string());
+        let mut child = command.spawn().unwrap();
+        let before = noted(folder.path(), "taken").len();
+        let began = std::time::Instant::now();
+        while noted(folder.path(), "taken").len() < before + 100 {
+            assert!(began.elapsed() < Duration::from_secs(30), "nothing is taken any more, round {round}");
+            assert!(child.try_wait().unwrap().is_none(), "it must not end because the disk is full");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert!(settle(folder.path()) > rounds * 100);
 }
 
 /// Holds what is stored against what was counted outside; returns how many turns there were.

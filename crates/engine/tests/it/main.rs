@@ -4,5 +4,6 @@
 
 mod conforms;
 mod crash;
+mod faulty_disk;
 mod file;
 mod pending_events;

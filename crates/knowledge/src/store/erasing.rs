@@ -98,7 +98,7 @@ impl Store {
 
 impl Store {
     /// Makes the indexes of a table anew that it has.
-    async fn reindex(&self, name: &str, dataset: &mut Dataset) -> Result<(), Error> {
+    pub(super) async fn reindex(&self, name: &str, dataset: &mut Dataset) -> Result<(), Error> {
         match name {
             super::CHUNKS => {
                 self.index(dataset, MakeIndexes::All).await?;

@@ -1,11 +1,13 @@
 //! Whether a store is whole, and how to make it so.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use arrow_array::UInt32Array;
 use futures_util::TryStreamExt;
 use ibid_core::Scope;
 use ibid_core::evidence::DocumentId;
+use lance::index::DatasetIndexExt;
 
 use super::{Store, filter, rows};
 use crate::Error;
@@ -69,6 +71,9 @@ impl Store {
     /// Fails when the store cannot be read, or not be repaired.
     pub async fn fsck(&self, repair: bool, underway: &ActiveLoads) -> Result<FsckReport, Error> {
         let mut report = FsckReport { underway: underway.documents.len(), ..FsckReport::default() };
+        if !self.can_be_read(&mut report).await? {
+            return Ok(report);
+        }
         let mut seen = self.seen(&mut report).await?;
         let searched =
             seen.iter().map(|(document, seen)| (document.clone(), seen.versions.clone())).collect();
@@ -156,7 +161,51 @@ impl Store {
             report.say(format!("rows of the catalogue {id} are not searched"), repair);
         }
         self.kept_answers(&mut report, repair, &searched).await?;
+        self.indexes(&mut report, repair).await?;
         Ok(report)
+    }
+
+    /// Reads every value of every table, and says whether that could be done.
+    async fn can_be_read(&self, report: &mut FsckReport) -> Result<bool, Error> {
+        for (name, table) in self.tables() {
+            let read = async {
+                let Some(dataset) = table.newest().await? else { return Ok(()) };
+                let mut batches = dataset.scan().try_into_stream().await?;
+                while batches.try_next().await?.is_some() {}
+                Ok::<_, Error>(())
+            };
+            if let Err(error) = read.await {
+                let what = format!("the table {name} cannot be read: {error}; restore it from a backup");
+                report.say(what, false);
+            }
+        }
+        Ok(report.is_clean())
+    }
+
+    /// Opens every index of every table; one that cannot be opened is made anew.
+    async fn indexes(&self, report: &mut FsckReport, repair: bool) -> Result<(), Error> {
+        for (name, table) in self.tables() {
+            let Some(dataset) = table.newest().await? else { continue };
+            let mut damaged = Vec::new();
+            let names: BTreeSet<String> =
+                dataset.load_indices().await?.iter().map(|index| index.name.clone()).collect();
+            for index in names {
+                if dataset.index_statistics(&index).await.is_err() {
+                    damaged.push(index);
+                }
+            }
+            if damaged.is_empty() {
+                continue;
+            }
+            if repair {
+                let mut dataset = dataset.as_ref().clone();
+                self.reindex(name, &mut dataset).await?;
+                table.saw(Arc::new(dataset)).await;
+            }
+            let damaged = damaged.join(", ");
+            report.say(format!("indexes of the table {name} are damaged: {damaged}"), repair);
+        }
+        Ok(())
     }
 
     async fn settle(
@@ -204,6 +253,12 @@ impl Store {
         report.originals = kept.len();
         for missing in versions.difference(&kept).filter(|content| content.is_known()) {
             report.say(format!("the original {missing} is missing"), false);
+        }
+        for there in kept.intersection(versions) {
+            if self.place.hash(&super::original(there)).await?.is_some_and(|hash| hash != *there) {
+                // Loading it again puts the right one there.
+                report.say(format!("the original {there} is damaged; load its document again"), false);
+            }
         }
         for extra in kept.difference(versions).filter(|extra| !excused.contains(*extra)) {
             if repair {

@@ -422,10 +422,10 @@ impl Store {
         self.holds.hold(content)
     }
 
-    /// Keeps the content of a document.
+    /// Keeps the content of a document, in place of one under its name that is not it any more.
     pub(crate) async fn put_blob(&self, content: &ContentHash, bytes: &[u8]) -> Result<(), Error> {
         let name = original(content);
-        if !self.place.has(&name).await? {
+        if self.place.hash(&name).await?.as_ref() != Some(content) {
             self.place.put(&name, bytes).await?;
         }
         Ok(())

@@ -19,7 +19,8 @@ use tokio::io::AsyncWrite;
 use tokio::sync::Mutex;
 
 use super::disk::{Disk, LocalDisk, LocalFolder};
-use crate::Error;
+use crate::content::ContentHasher;
+use crate::{ContentHash, Error};
 
 /// Memory for what indexes are searched with, in bytes.
 const INDEX_CACHE: usize = 1 << 30;
@@ -214,6 +215,24 @@ impl BlobStore {
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(lance::Error::from(error).into()),
         }
+    }
+
+    /// The hash of what an object holds, read piece by piece, or none if there is no such object.
+    pub(super) async fn hash(&self, name: &str) -> Result<Option<ContentHash>, Error> {
+        const PIECE_BYTES: u64 = 4 << 20;
+        let bytes = match self.store.size(&self.key(name)).await {
+            Ok(bytes) => bytes,
+            Err(error) if error.is_not_found() => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let (mut hash, mut from) = (ContentHasher::default(), 0);
+        while from < bytes {
+            let to = bytes.min(from + PIECE_BYTES);
+            let Some(piece) = self.read(name, from..to).await? else { return Ok(None) };
+            hash.add(&piece);
+            from = to;
+        }
+        Ok(Some(hash.finish()))
     }
 
     /// Writes an object piece by piece. It is there once the writer is shut down, and safe after [`sync`](Self::sync).

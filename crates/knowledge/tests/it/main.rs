@@ -6,6 +6,7 @@
 mod cache;
 mod erasing;
 mod loading;
+mod power;
 mod remote;
 mod replacing;
 mod scopes;
