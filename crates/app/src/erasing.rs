@@ -10,6 +10,7 @@ use ibid_knowledge::{MaintenanceSettings, Store};
 
 use crate::backup::remove_scratch;
 use crate::error::Error;
+use crate::offline::active_loads;
 use crate::settings::Settings;
 use crate::store::open_store;
 
@@ -45,13 +46,19 @@ pub(crate) async fn keep_erasing(store: Weak<Store>, settings: Arc<Settings>) {
     }
 }
 
-/// Erases what was deleted from a store that nobody else uses, at once.
+/// Erases what was deleted from a store: at once if nobody else uses the data folder and the store lies there, else when nobody can
+/// read it any more.
 ///
 /// # Errors
 /// Fails when the store cannot be written.
 pub async fn erase_now(settings: &Settings) -> Result<(), Error> {
-    let keeping = MaintenanceSettings { keep_versions: Duration::ZERO, ..MaintenanceSettings::default() };
-    let store = open_store(settings).await?.keeping(keeping);
+    let files = [settings.engine_file(), settings.ingestion_file()];
+    let locks: Result<Vec<_>, _> = files.iter().map(|file| EngineFile::at(file).lock()).collect();
+    let mut store = open_store(settings).await?;
+    if locks.is_ok() && settings.store.location.is_none() {
+        store = store
+            .keeping(MaintenanceSettings { keep_versions: Duration::ZERO, ..MaintenanceSettings::default() });
+    }
     Box::pin(store.erase_deleted()).await?;
     Ok(())
 }
@@ -65,10 +72,15 @@ pub async fn purge_tenant(settings: &Settings, tenant: &Tenant) -> Result<PurgeR
         true => EngineFile::at(&file).purge_tenant(tenant),
         false => Ok(0),
     };
+    let mut loading = match settings.ingestion_file() {
+        file if file.is_file() => EngineFile::at(&file).unfinished_jobs()?,
+        _ => Vec::new(),
+    };
+    loading.retain(|left| left.scope.tenant() == tenant);
     // Loads first, or one that was interrupted would bring its document back.
     purge(settings.ingestion_file())?;
     let threads = purge(settings.engine_file())?;
-    let documents = open_store(settings).await?.delete_tenant(tenant).await?;
+    let documents = open_store(settings).await?.delete_tenant(tenant, &active_loads(loading)).await?;
     erase_now(settings).await?;
     remove_scratch(settings)?;
     Ok(PurgeReport { threads, documents })

@@ -8,6 +8,7 @@ use ibid_engine::{
 };
 use ibid_knowledge::{ActiveLoads, LoadRequest};
 
+use crate::backup::refuse_half_restored;
 use crate::error::{DoingExt, Error};
 use crate::settings::Settings;
 
@@ -16,8 +17,12 @@ pub struct OfflineKeys(EngineFile);
 
 impl OfflineKeys {
     /// Those of the settings' data folder.
-    pub fn open(settings: &Settings) -> Self {
-        Self(EngineFile::at(&settings.engine_file()))
+    ///
+    /// # Errors
+    /// Fails if a backup was not wholly restored there.
+    pub fn open(settings: &Settings) -> Result<Self, Error> {
+        refuse_half_restored(settings)?;
+        Ok(Self(EngineFile::at(&settings.engine_file())))
     }
 
     /// Keeps a key, by its hash.

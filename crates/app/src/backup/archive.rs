@@ -6,7 +6,10 @@
 //! backups/2026-11-18T17-40-00.123Z.jsonl
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
 use std::time::SystemTime;
 
 use bytes::Bytes;
@@ -120,8 +123,15 @@ impl Archive {
     /// # Errors
     /// Fails when it cannot be reached.
     pub async fn open(settings: &Settings, place: &str) -> Result<Self, Error> {
-        let opened = BlobStore::at(place, settings.store.options()?).await;
-        Ok(Self { place: opened.doing(|| format!("backups cannot be kept at {place}"))? })
+        let doing = || format!("backups cannot be kept at {place}");
+        if !place.contains("://") {
+            // In a folder that others can read, too.
+            for part in [PIECES, BACKUPS] {
+                let mut folder = DirBuilder::new();
+                folder.recursive(true).mode(0o700).create(Path::new(place).join(part)).doing(doing)?;
+            }
+        }
+        Ok(Self { place: BlobStore::at(place, settings.store.options()?).await.doing(doing)? })
     }
 
     /// The backups, oldest first.
@@ -153,31 +163,37 @@ impl Archive {
         Contents::read(name, &text)
     }
 
-    /// Keeps a piece of a file, and says under which hash and whether it was new.
-    pub(super) async fn put(&self, piece: &[u8]) -> Result<(String, bool), Error> {
-        let hash = ContentHash::of(piece).to_string();
-        let name = piece_name(&hash);
-        if self.place.has(&name).await? {
-            return Ok((hash, false));
-        }
-        self.place.put(&name, piece).await?;
-        Ok((hash, true))
+    /// The pieces that are here, and how large they are.
+    pub(super) async fn pieces(&self) -> Result<HashMap<String, u64>, Error> {
+        let listed = self.place.list_infos(PIECES).await?.into_iter();
+        Ok(listed.map(|info| (hash_of(&info.name).to_owned(), info.bytes)).collect())
+    }
+
+    /// Keeps a piece of a file under its hash.
+    pub(super) async fn put(&self, hash: &str, piece: &[u8]) -> Result<(), Error> {
+        Ok(self.place.put(&piece_name(hash), piece).await?)
     }
 
     /// A piece of a file, if it is there and holds what it should.
     pub(super) async fn piece(&self, hash: &str) -> Result<Bytes, Error> {
         let Some(piece) = self.place.get(&piece_name(hash)).await? else {
-            return Err(Error::Failed(format!("the piece {hash} is missing")));
+            return Err(Error::Failed(format!("{} is missing", piece_name(hash))));
         };
         if *ContentHash::of(&piece) != *hash {
-            return Err(Error::Failed(format!("the piece {hash} is damaged")));
+            let name = piece_name(hash);
+            let help = "remove it, and the next backup copies it again if it still can";
+            return Err(Error::Failed(format!("{name} is damaged; {help}")));
         }
         Ok(piece)
     }
 
     /// Writes the list of a backup whose pieces are here, which makes it one; returns its name.
     pub(super) async fn conclude(&self, contents: Contents) -> Result<String, Error> {
-        let name = super::name_of(SystemTime::now());
+        let (mut name, newest) = (super::name_of(SystemTime::now()), self.list().await?.pop());
+        // The newest has the last name, also after the clock was put back.
+        if let Some(newest) = newest.filter(|newest| newest.name >= name) {
+            name = format!("{}+", newest.name);
+        }
         self.place.put(&list_name(&name), &contents.write()?).await?;
         Ok(name)
     }
@@ -194,8 +210,7 @@ impl Archive {
             used.extend(self.contents(&backup.name).await?.files.into_values().flat_map(|file| file.pieces));
         }
         for piece in self.place.list(PIECES).await? {
-            let hash = piece.rsplit('/').next().unwrap_or_default();
-            if !used.contains(hash) {
+            if !used.contains(hash_of(&piece)) {
                 self.place.remove(&format!("{PIECES}/{piece}")).await?;
             }
         }
@@ -205,6 +220,10 @@ impl Archive {
 
 fn list_name(backup: &str) -> String {
     format!("{BACKUPS}/{backup}.jsonl")
+}
+
+fn hash_of(piece: &str) -> &str {
+    piece.rsplit('/').next().unwrap_or_default()
 }
 
 fn piece_name(hash: &str) -> String {

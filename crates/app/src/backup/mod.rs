@@ -4,13 +4,15 @@
 mod archive;
 mod restore;
 
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use ibid_engine::{EngineFile, FileSnapshot};
-use ibid_knowledge::{ActiveLoads, BlobInfo, Store, StoreSnapshot};
+use ibid_knowledge::{ActiveLoads, BlobInfo, ContentHash, Store, StoreSnapshot};
 
 pub use self::archive::{Archive, BackupInfo};
 use self::archive::{BackedUpFile, Contents, PIECE_BYTES};
@@ -85,12 +87,17 @@ pub async fn back_up(
     let _alone = alone(settings)?;
     clear(settings)?;
     let store = open_store(settings).await?;
-    let earlier = archive.newest().await?.unwrap_or_default();
+    let work = BackupWork {
+        settings,
+        archive,
+        store: &store,
+        known: Mutex::new(archive.newest().await?.unwrap_or_default().files),
+        pieces: Mutex::new(archive.pieces().await?),
+        copied: AtomicU64::new(0),
+    };
     for _ in 0..MOST_MOMENTS {
         let moment = Moment::take(settings, &store).await?;
         let Some(objects) = store.objects_of(&moment.store, &moment.active).await? else { continue };
-        let work =
-            BackupWork { settings, archive, store: &store, earlier: &earlier, copied: AtomicU64::new(0) };
         let copied = work.copy(moment, &objects.objects, progress).await;
         clear(settings)?;
         let Some(files) = copied? else { continue };
@@ -128,7 +135,7 @@ fn clear(settings: &Settings) -> Result<(), Error> {
     }
 }
 
-/// One backup of a data folder at a time: what one has copied, another might remove.
+/// One backup or restore of a data folder at a time: what one has copied, another might remove.
 fn alone(settings: &Settings) -> Result<std::fs::File, Error> {
     let doing = || format!("no backup of {} can be made", settings.data.display());
     let opened = std::fs::OpenOptions::new()
@@ -139,25 +146,21 @@ fn alone(settings: &Settings) -> Result<std::fs::File, Error> {
         .doing(doing)?;
     match opened.try_lock() {
         Ok(()) => Ok(opened),
-        Err(std::fs::TryLockError::WouldBlock) => {
-            Err(Error::Failed("another backup of this data folder is being made; wait for it".to_owned()))
-        }
+        Err(std::fs::TryLockError::WouldBlock) => Err(Error::Failed(
+            "another backup or restore of this data folder is under way; wait for it".to_owned(),
+        )),
         Err(std::fs::TryLockError::Error(error)) => Err(error).doing(doing),
     }
 }
 
 impl Moment {
-    /// A moment at which nothing was being written of documents, so that the loads and the store belong together.
+    /// A moment of the databases at which the store was as it was before and after it, so that they belong together.
     async fn take(settings: &Settings, store: &Store) -> Result<Self, Error> {
         for _ in 0..MOST_LOOKS {
-            let loads = snapshot(&settings.ingestion_file())?;
             let pinned = store.snapshot().await?;
+            let loads = snapshot(&settings.ingestion_file())?;
             let turns = snapshot(&settings.engine_file())?;
-            let is_newest = match &loads {
-                Some(loads) => loads.is_newest()?,
-                None => !settings.ingestion_file().exists(),
-            };
-            if is_newest && store.is_newest(&pinned).await? {
+            if store.is_newest(&pinned).await? {
                 let active = match &loads {
                     Some(loads) => active_loads(loads.unfinished_jobs()?),
                     None => ActiveLoads::default(),
@@ -185,7 +188,10 @@ struct BackupWork<'a> {
     settings: &'a Settings,
     archive: &'a Archive,
     store: &'a Store,
-    earlier: &'a Contents,
+    /// The files of the newest backup, and those that were copied for this one, by their names.
+    known: Mutex<BTreeMap<String, BackedUpFile>>,
+    /// The pieces that the archive has, and how large they are.
+    pieces: Mutex<HashMap<String, u64>>,
     copied: AtomicU64,
 }
 
@@ -219,24 +225,31 @@ impl BackupWork<'_> {
         let total: u64 = objects.iter().map(|info| info.bytes).sum();
         let done = AtomicU64::new(0);
         let copies = stream::iter(objects).map(async |info| {
-            let copied = self.copy_object(info).await?;
+            let copied = self.copy_object(info).await.map_err(Some)?;
             let done = done.fetch_add(info.bytes, Ordering::Relaxed) + info.bytes;
             progress(BackupProgress { done, total });
-            Ok::<_, Error>(copied)
+            Ok::<_, Option<Error>>(copied)
         });
-        let copied: Vec<Option<BackedUpFile>> = copies.buffered(AT_ONCE).try_collect().await?;
-        let Some(copied) = copied.into_iter().collect::<Option<Vec<BackedUpFile>>>() else { return Ok(None) };
+        // The first that is gone ends it: what was copied by then is known the next time.
+        let copied: Option<Vec<BackedUpFile>> = copies
+            .buffered(AT_ONCE)
+            .map(|copied| copied.transpose().unwrap_or(Err(None)))
+            .try_collect()
+            .await
+            .map_or_else(|error: Option<Error>| error.map_or(Ok(None), Err), |copied| Ok(Some(copied)))?;
+        let Some(copied) = copied else { return Ok(None) };
         files.extend(copied);
         Ok(Some(files))
     }
 
-    /// Copies an object of the store, unless an earlier backup has it. None if it is gone.
+    /// Copies an object of the store, unless the archive has it. None if it is gone.
     async fn copy_object(&self, info: &BlobInfo) -> Result<Option<BackedUpFile>, Error> {
         let name = format!("{STORE}/{}", info.name);
-        if let Some(known) = self.earlier.files.get(&name)
-            && (known.bytes, known.mark.as_deref()) == (info.bytes, Some(&info.mark))
+        let known = locked(&self.known).get(&name).cloned();
+        if let Some(known) =
+            known.filter(|known| known.mark.as_ref() == Some(&info.mark) && self.has_all(known))
         {
-            return Ok(Some(known.clone()));
+            return Ok(Some(known));
         }
         let mut pieces = Vec::new();
         let mut from = 0;
@@ -246,7 +259,17 @@ impl BackupWork<'_> {
             pieces.push(self.put(&piece).await?);
             from = to;
         }
-        Ok(Some(BackedUpFile { name, bytes: info.bytes, mark: Some(info.mark.clone()), pieces }))
+        let file =
+            BackedUpFile { name: name.clone(), bytes: info.bytes, mark: Some(info.mark.clone()), pieces };
+        locked(&self.known).insert(name, file.clone());
+        Ok(Some(file))
+    }
+
+    /// Whether the archive has all pieces of a file.
+    fn has_all(&self, file: &BackedUpFile) -> bool {
+        let pieces = locked(&self.pieces);
+        let sizes = file.pieces.iter().map(|hash| pieces.get(hash).copied());
+        sizes.sum::<Option<u64>>() == Some(file.bytes)
     }
 
     /// Copies a file of this machine, as long as it is now.
@@ -270,12 +293,18 @@ impl BackupWork<'_> {
     }
 
     async fn put(&self, piece: &[u8]) -> Result<String, Error> {
-        let (hash, is_new) = self.archive.put(piece).await?;
-        if is_new {
-            self.copied.fetch_add(piece.len() as u64, Ordering::Relaxed);
+        let (hash, bytes) = (ContentHash::of(piece).to_string(), piece.len() as u64);
+        if locked(&self.pieces).get(&hash) != Some(&bytes) {
+            self.archive.put(&hash, piece).await?;
+            locked(&self.pieces).insert(hash.clone(), bytes);
+            self.copied.fetch_add(bytes, Ordering::Relaxed);
         }
         Ok(hash)
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The name of a backup that is made now.

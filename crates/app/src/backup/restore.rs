@@ -1,5 +1,8 @@
 //! From a backup to a data folder. What is restored lies in a folder of its own until it is whole, and nothing is opened before.
 
+use std::collections::HashMap;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +11,7 @@ use ibid_knowledge::BlobStore;
 use tokio::io::AsyncWriteExt as _;
 
 use super::archive::{Archive, BackedUpFile, Contents};
-use super::{AT_ONCE, AUDIT, BackupProgress, ENGINE, INGESTION, STORE};
+use super::{AT_ONCE, AUDIT, BackupProgress, ENGINE, INGESTION, STORE, alone};
 use crate::error::{DoingExt, Error};
 use crate::settings::Settings;
 
@@ -141,41 +144,64 @@ struct RestoreTarget {
     objects: BlobStore,
     /// Whether the store lies in the data folder, or where the settings say.
     is_inside: bool,
+    /// Keeps other restores away.
+    _alone: std::fs::File,
+}
+
+/// What a restore makes in the data folder, with what databases put beside themselves: a log that is left of another one would be
+/// taken for this one's.
+fn own_parts() -> impl Iterator<Item = String> {
+    let databases = [ENGINE, INGESTION].into_iter();
+    let files = databases.flat_map(|name| ["", "-wal", "-shm", "-journal"].map(|end| format!("{name}{end}")));
+    files.chain([AUDIT.to_owned(), STORE.to_owned()])
+}
+
+/// The store where the settings say it is, with nothing in it but what a restore left that was interrupted, which goes.
+async fn empty_store(settings: &Settings, place: &str, begun: bool) -> Result<BlobStore, Error> {
+    let objects = BlobStore::at(place, settings.store.options()?).await?;
+    let there = objects.list("").await?;
+    if !begun && !there.is_empty() {
+        let what = format!("there is something at {place} already, and nothing is overwritten");
+        return Err(Error::Failed(what));
+    }
+    for name in there {
+        objects.remove(&name).await?;
+    }
+    Ok(objects)
 }
 
 impl RestoreTarget {
     async fn open(settings: &Settings) -> Result<Self, Error> {
         let (data, scratch) = (&settings.data, settings.data.join(RESTORING));
-        let is_inside = settings.store.location.is_none();
-        let begun = scratch.exists();
-        if begun {
-            // What was put in its place by then is of that restore.
-            for part in [ENGINE, INGESTION, AUDIT, STORE, RESTORING] {
-                remove(&data.join(part))?;
-            }
-        } else {
-            let parts = [ENGINE, INGESTION, STORE].map(|part| data.join(part));
-            if let Some(there) = parts.iter().find(|part| part.exists()) {
-                return Err(Error::Failed(format!(
-                    "{} is there already, and nothing is overwritten; set `data` to a new folder, or move it away",
-                    there.display()
-                )));
-            }
-        }
-        std::fs::create_dir_all(&scratch).doing(|| format!("{} cannot be made", scratch.display()))?;
-        let place = if is_inside {
-            scratch.join(STORE).to_string_lossy().into_owned()
-        } else {
-            settings.store_location()
+        let make = |folder: &Path| {
+            let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+            made.doing(|| format!("{} cannot be made", folder.display()))
         };
-        let objects = BlobStore::at(&place, settings.store.options()?).await?;
-        if !is_inside && !begun && !objects.list("").await?.is_empty() {
-            remove(&scratch)?;
+        make(data)?;
+        let alone = alone(settings)?;
+        let begun = scratch.exists();
+        let parts: Vec<PathBuf> = own_parts().map(|part| data.join(part)).collect();
+        if let Some(there) = parts.iter().find(|part| !begun && part.exists()) {
             return Err(Error::Failed(format!(
-                "there is something at {place} already, and nothing is overwritten"
+                "{} is there already, and nothing is overwritten; set `data` to a new folder, or move it away",
+                there.display()
             )));
         }
-        Ok(Self { scratch, objects, is_inside })
+        let outside = match &settings.store.location {
+            Some(place) => Some(empty_store(settings, place, begun).await?),
+            None => None,
+        };
+        // What was put in its place by a restore that was interrupted goes.
+        for part in parts.iter().chain([&scratch]) {
+            remove(part)?;
+        }
+        make(&scratch)?;
+        let inside = scratch.join(STORE).to_string_lossy().into_owned();
+        let (is_inside, objects) = match outside {
+            Some(objects) => (false, objects),
+            None => (true, BlobStore::at(&inside, HashMap::new()).await?),
+        };
+        Ok(Self { scratch, objects, is_inside, _alone: alone })
     }
 
     /// Puts everything in its place.

@@ -1,6 +1,7 @@
 //! `ibid backup` and `ibid restore`.
 
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -40,6 +41,10 @@ pub(super) fn back_up(config: &Settings, arguments: &Backup) -> anyhow::Result<E
 /// Restores a backup, or lists or checks what could be restored.
 pub(super) fn restore(config: &Settings, arguments: &Restore) -> anyhow::Result<ExitCode> {
     runtime()?.block_on(async {
+        // A folder that is not there would be made.
+        if !arguments.from.contains("://") && !Path::new(&arguments.from).exists() {
+            anyhow::bail!("there is no folder {}; `ibid backup` makes one", arguments.from);
+        }
         let archive = Archive::open(config, &arguments.from).await?;
         let backups = archive.list().await?;
         let mut out = std::io::stdout().lock();

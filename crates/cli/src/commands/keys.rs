@@ -27,7 +27,7 @@ pub(super) fn run(config: &Settings, keys: &Keys) -> anyhow::Result<ExitCode> {
     }
     let source = match runtime()?.block_on(Place::of(config, &keys.target, &[]))? {
         Place::Server(client) => KeySource::Server(client),
-        Place::Here(scope) => KeySource::Folder(OfflineKeys::open(config), scope),
+        Place::Here(scope) => KeySource::Folder(OfflineKeys::open(config)?, scope),
     };
     match &keys.command {
         KeysCommand::New(new) => {

@@ -2,7 +2,7 @@
 //! while a server uses the file.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ibid_core::{RunId, Scope, Tenant, ThreadId};
 use rusqlite::Connection;
@@ -12,6 +12,8 @@ use crate::error::Error;
 use crate::store::{self, Lock, Readers, RunRow, StoreError, ThreadUse};
 use crate::types::{ApiKey, MessageWindow, Run, Thread, ThreadMessage, ThreadPage, UnfinishedJob};
 
+/// How long whoever purges waits for those who read.
+const PATIENCE: Duration = Duration::from_secs(10);
 const A_WEEK_MS: i64 = 7 * 24 * 3600 * 1000;
 
 /// An engine's file.
@@ -183,12 +185,23 @@ impl EngineFile {
     /// and copies that were made before migrations go. Returns how many threads it had.
     ///
     /// # Errors
-    /// Fails if an engine uses the file.
+    /// Fails if an engine uses the file, or somebody reads it for long. Doing it again goes on where it failed.
     pub fn purge_tenant(&self, tenant: &Tenant) -> Result<usize, Error> {
         let threads = self.change(|connection| Ok(store::delete_tenant(connection, tenant)?))?;
         let _lock = Lock::take(&self.path)?;
         let connection = store::open_for_writing(&self.path)?;
-        while store::reclaim_space(&connection)? {}
+        let began = Instant::now();
+        loop {
+            while store::reclaim_space(&connection)? {}
+            // The log cannot be emptied while somebody reads from it.
+            if store::log_bytes(&self.path) == 0 {
+                break;
+            }
+            if began.elapsed() > PATIENCE {
+                return Err(StoreError::Locked { path: self.path.clone() }.into());
+            }
+            std::thread::sleep(PATIENCE / 100);
+        }
         store::remove_copies_older_than(&self.path, Duration::ZERO)?;
         Ok(threads)
     }

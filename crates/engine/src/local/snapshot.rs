@@ -13,9 +13,6 @@ use crate::types::UnfinishedJob;
 pub struct FileSnapshot {
     /// In a transaction that only reads, from the moment on.
     moment: Connection,
-    /// Sees what others write.
-    watch: Connection,
-    seen: i64,
 }
 
 impl EngineFile {
@@ -30,21 +27,11 @@ impl EngineFile {
 
 impl FileSnapshot {
     fn take(path: &Path) -> Result<Self, StoreError> {
-        let watch = store::open_to_look(path)?;
-        let seen = data_version(&watch)?;
         let moment = store::open_to_look(path)?;
         moment.execute_batch("BEGIN")?;
         // The transaction begins with the first look.
         store::schema_of(&moment)?;
-        Ok(Self { moment, watch, seen })
-    }
-
-    /// Whether nothing was written since a little before the moment.
-    ///
-    /// # Errors
-    /// Fails if the file cannot be read.
-    pub fn is_newest(&self) -> Result<bool, Error> {
-        Ok(data_version(&self.watch).map_err(StoreError::from)? == self.seen)
+        Ok(Self { moment })
     }
 
     /// The jobs that had not ended, of all tenants.
@@ -52,6 +39,9 @@ impl FileSnapshot {
     /// # Errors
     /// Fails if the file cannot be read.
     pub fn unfinished_jobs(&self) -> Result<Vec<UnfinishedJob>, Error> {
+        if store::is_current(&self.moment).map_err(StoreError::from)? {
+            return Ok(store::unfinished_jobs(&self.moment)?);
+        }
         Ok(store::unfinished_jobs(&store::migrated_copy(&self.moment)?)?)
     }
 
@@ -60,7 +50,8 @@ impl FileSnapshot {
     /// # Errors
     /// Fails if it cannot be read or written.
     pub fn copy_to(&self, path: &Path) -> Result<(), Error> {
-        Ok(copy(&self.moment, path)?)
+        self.copy(path)?;
+        Ok(())
     }
 
     /// The same, and jobs that had not ended begin with their first step when the copy is opened: what their steps left
@@ -69,22 +60,17 @@ impl FileSnapshot {
     /// # Errors
     /// Fails if it cannot be read or written.
     pub fn copy_without_progress_to(&self, path: &Path) -> Result<(), Error> {
-        let migrated = store::migrated_copy(&self.moment)?;
-        store::forget_steps_of_unfinished(&migrated)?;
-        Ok(copy(&migrated, path)?)
+        let mut copy = self.copy(path)?;
+        store::migrate_copy(&mut copy)?;
+        Ok(store::forget_steps_of_unfinished(&copy)?)
     }
-}
 
-fn copy(moment: &Connection, path: &Path) -> Result<(), StoreError> {
-    store::make_private(path)?;
-    let mut copy = Connection::open(path)?;
-    store::copy_pages(moment, &mut copy)?;
-    // One file, without a log beside it.
-    copy.pragma_update(None, "journal_mode", "DELETE")?;
-    Ok(())
-}
-
-/// Changes when another connection has written.
-fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
-    connection.query_row("PRAGMA data_version", [], |row| row.get(0))
+    fn copy(&self, path: &Path) -> Result<Connection, StoreError> {
+        store::make_private(path)?;
+        let mut copy = Connection::open(path)?;
+        store::copy_pages(&self.moment, &mut copy)?;
+        // One file, without a log beside it.
+        copy.pragma_update(None, "journal_mode", "DELETE")?;
+        Ok(copy)
+    }
 }

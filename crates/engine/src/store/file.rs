@@ -187,9 +187,19 @@ pub(crate) fn copy_pages(from: &Connection, to: &mut Connection) -> rusqlite::Re
 pub(crate) fn migrated_copy(connection: &Connection) -> Result<Connection, StoreError> {
     let mut copy = Connection::open("")?;
     copy_pages(connection, &mut copy)?;
-    let found = schema_of(&copy)?;
-    migrate(&mut copy, found)?;
+    migrate_copy(&mut copy)?;
     Ok(copy)
+}
+
+/// Brings the schema of a copy up to date.
+pub(crate) fn migrate_copy(copy: &mut Connection) -> Result<(), StoreError> {
+    let found = schema_of(copy)?;
+    migrate(copy, found)
+}
+
+/// Whether the file has the newest schema.
+pub(crate) fn is_current(connection: &Connection) -> rusqlite::Result<bool> {
+    Ok(schema_of(connection)? == schema_version())
 }
 
 /// Prepares each statement once. Without the stability guarantee SQLite would plan a statement anew for
@@ -254,12 +264,18 @@ fn run_pragma(connection: &Connection, sql: &str) -> Result<(), StoreError> {
 
 /// How much disk the file and its log take.
 pub(crate) fn size_bytes(path: &Path) -> u64 {
-    let part = |suffix: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(suffix);
-        std::fs::metadata(name).map_or(0, |metadata| metadata.len())
-    };
-    part("") + part("-wal")
+    bytes_of(path, "") + log_bytes(path)
+}
+
+/// How much disk the log of the file takes.
+pub(crate) fn log_bytes(path: &Path) -> u64 {
+    bytes_of(path, "-wal")
+}
+
+fn bytes_of(path: &Path, suffix: &str) -> u64 {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    std::fs::metadata(name).map_or(0, |metadata| metadata.len())
 }
 
 #[cfg(test)]

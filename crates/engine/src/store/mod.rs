@@ -27,8 +27,8 @@ pub(crate) use error::StoreError;
 pub(crate) use facts::{add_facts, read_facts};
 pub(crate) use feedback::{add_feedback, read_feedback};
 pub(crate) use file::{
-    Lock, copy_pages, make_private, migrated_copy, open_for_writing, open_to_look, quick_check,
-    reclaim_space, remove_copies_older_than, schema_of, size_bytes,
+    Lock, copy_pages, is_current, log_bytes, make_private, migrate_copy, migrated_copy, open_for_writing,
+    open_to_look, quick_check, reclaim_space, remove_copies_older_than, schema_of, size_bytes,
 };
 pub(crate) use journal::{JournalSummary, last_number, read_events, read_steps, summary};
 pub(crate) use listing::{count_threads, list_threads};

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -34,13 +34,23 @@ pub trait Disk: fmt::Debug + Send + Sync {
 }
 
 /// The disk of this machine.
-#[derive(Debug)]
-pub(super) struct LocalDisk;
+#[derive(Debug, Default)]
+pub(super) struct LocalDisk {
+    /// Of the folder, opened once: the system tells an error of a disk to files that were open when it came.
+    opened: OnceLock<File>,
+}
 
 impl Disk for LocalDisk {
     fn sync(&self, folder: &Path) -> io::Result<()> {
+        let opened = match self.opened.get() {
+            Some(opened) => opened,
+            None => {
+                let opened = File::open(folder)?;
+                self.opened.get_or_init(|| opened)
+            }
+        };
         // Files were written by many hands, so the whole file system is asked.
-        Ok(rustix::fs::syncfs(File::open(folder)?)?)
+        Ok(rustix::fs::syncfs(opened)?)
     }
 }
 

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ibid_core::Tenant;
+use ibid_core::evidence::DocumentId;
 use lance::dataset::Dataset;
 use lance::dataset::optimize::{CompactionOptions, compact_files};
 use lance::index::DatasetIndexExt;
 
-use super::maintenance::{MakeIndexes, forget_versions, index_columns, ledger_indexes};
+use super::fsck::ActiveLoads;
+use super::maintenance::{MakeIndexes, compaction, forget_versions, index_columns, ledger_indexes};
 use super::table::{Table, is_conflict};
 use super::{Store, answers, filter};
 use crate::Error;
@@ -34,11 +36,11 @@ impl Store {
         Ok(rewritten)
     }
 
-    /// Deletes everything of a tenant. Returns how many documents it had.
+    /// Deletes everything of a tenant, with contents that it was about to load. Returns how many documents it had.
     ///
     /// # Errors
     /// Fails when the store cannot be written. Doing it again goes on where it failed.
-    pub async fn delete_tenant(&self, tenant: &Tenant) -> Result<usize, Error> {
+    pub async fn delete_tenant(&self, tenant: &Tenant, loading: &ActiveLoads) -> Result<usize, Error> {
         let of_tenant = format!("tenant = {}", filter::quoted(tenant.as_str()));
         let documents: Vec<Document> = self.ledger(Some(of_tenant.clone())).await?;
         // The ledger comes last: while it names documents, the rest of them can be found.
@@ -53,6 +55,9 @@ impl Store {
             for content in [Some(&document.content), document.state.pending()].into_iter().flatten() {
                 self.delete_unused_blob(&document.id, content).await?;
             }
+        }
+        for content in &loading.contents {
+            self.delete_unused_blob(&DocumentId(String::new()), content).await?;
         }
         Ok(documents.len())
     }
@@ -82,8 +87,7 @@ impl Store {
     async fn rewrite(&self, name: &str, table: &Table, dataset: &mut Dataset) -> Result<bool, Error> {
         let has_deleted = dataset.count_deleted_rows().await? > 0;
         if has_deleted {
-            let options =
-                CompactionOptions { materialize_deletions_threshold: 0.0, ..CompactionOptions::default() };
+            let options = CompactionOptions { materialize_deletions_threshold: 0.0, ..compaction() };
             compact_files(dataset, options, None).await?;
             table.saw(Arc::new(dataset.clone())).await;
         }

@@ -131,9 +131,7 @@ impl Store {
         }
         let deleted = dataset.count_deleted_rows().await?;
         if dataset.fragments().len() > self.maintenance.most_fragments || deleted * MOST_DELETED > rows {
-            let options =
-                CompactionOptions { target_rows_per_fragment: 256 * 1024, ..CompactionOptions::default() };
-            compact_files(&mut dataset, options, None).await?;
+            compact_files(&mut dataset, compaction(), None).await?;
             kept.compacted = true;
             self.chunks.saw(Arc::new(dataset.clone())).await;
         }
@@ -179,6 +177,11 @@ impl Store {
     }
 }
 
+/// How fragments are merged.
+pub(super) fn compaction() -> CompactionOptions {
+    CompactionOptions { target_rows_per_fragment: 256 * 1024, ..CompactionOptions::default() }
+}
+
 /// The indexes of the ledger.
 pub(super) fn ledger_indexes() -> [ColumnIndex; 3] {
     ["document", "version", "pending"].map(|column| (column, IndexType::BTree, BuiltinIndexType::BTree))
@@ -209,12 +212,12 @@ fn trained_on(dataset: &Dataset) -> usize {
 /// Removes versions that were replaced long ago. A version may be old and still be read, if it was the newest
 /// until a moment ago: what counts is when the next one came.
 pub(super) async fn forget_versions(dataset: &Dataset, keep: Duration) -> Result<(), Error> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let millis = |span: Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
-    let cutoff = millis(now.saturating_sub(keep));
+    let cutoff = millis(now().saturating_sub(keep));
     let times = dataset.versions().await?.into_iter().map(|version| version.timestamp.timestamp_millis());
     if let Some(before) = times.filter(|time| *time < cutoff).max() {
-        let age = chrono::Duration::milliseconds(millis(now) - before);
+        let age = chrono::Duration::milliseconds(millis(now()) - before);
         dataset.cleanup_old_versions(age, None, Some(false)).await?;
     }
     Ok(())

@@ -64,7 +64,7 @@ impl BlobStore {
     /// # Errors
     /// Fails when the place cannot be reached.
     pub async fn at(place: &str, options: HashMap<String, String>) -> Result<Self, Error> {
-        Self::on(place, options, Arc::new(LocalDisk)).await
+        Self::on(place, options, Arc::new(LocalDisk::default())).await
     }
 
     pub(super) async fn on(
@@ -121,7 +121,8 @@ impl BlobStore {
     }
 
     fn key(&self, name: &str) -> Key {
-        name.split('/').fold(self.base.clone(), |key, part| key.join(part))
+        let parts = name.split('/').filter(|part| !part.is_empty());
+        parts.fold(self.base.clone(), |key, part| key.join(part))
     }
 
     /// Keeps an object, in place of the one that had its name. It is safe then, also when the power fails.

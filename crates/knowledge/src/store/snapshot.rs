@@ -21,7 +21,7 @@ pub struct StoreSnapshot {
 /// What a moment of a store consists of.
 #[derive(Debug, Default)]
 pub struct SnapshotObjects {
-    /// The objects. None of them ever changes, and those of a table that tell its version come last.
+    /// The objects, those of tables first, which go sooner than others. None of them ever changes.
     pub objects: Vec<BlobInfo>,
     /// Originals that should be there and are not.
     pub missing: Vec<ContentHash>,
@@ -91,8 +91,8 @@ impl Store {
             contents.iter().filter(|content| content.is_known() && !kept.contains(&***content)).cloned(),
         );
         let rename = |info: BlobInfo| BlobInfo { name: original(&info.name), ..info };
-        found.objects.splice(0..0, there.into_iter().map(rename));
-        found.objects.splice(0..0, self.rows_of_catalogues(&documents).await?);
+        found.objects.extend(there.into_iter().map(rename));
+        found.objects.extend(self.rows_of_catalogues(&documents).await?);
         Ok(Some(found))
     }
 
