@@ -15,7 +15,8 @@ use ibid_engine::{
     Engine, EngineFile, GraphEntry, Graphs, LocalEngine, LocalSettings, MessageWindow, RunStatus, Turn,
 };
 use ibid_graph::{Context, END, EventKind, Graph, NodeError, START, State};
-use rand::Rng;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng as _};
 use serde::{Deserialize, Serialize};
 
 use super::faulty_disk;
@@ -25,6 +26,7 @@ const NODES: [&str; 6] = ["one", "two", "three", "four", "five", "six"];
 const FOLDER: &str = "IBID_CRASH_FOLDER";
 const DRAIN: &str = "IBID_CRASH_DRAIN";
 const FULL: &str = "IBID_CRASH_FULL";
+const SEED: &str = "IBID_CRASH_SEED";
 
 #[derive(Clone, Serialize)]
 struct Six {
@@ -67,9 +69,26 @@ fn graphs(performed: &Arc<File>) -> Graphs {
 async fn work(performed: &File, state: &Six, context: &Context) -> Result<Done, NodeError> {
     note(performed, &format!("{} {}", state.run, context.step()));
     context.token(format!("{}:{} ", context.node(), context.attempt()));
-    let pause = rand::rng().random_range(0..4000);
+    let pause = pause(state, context.step());
     tokio::time::sleep(Duration::from_micros(pause)).await;
     Ok(Done(context.node().to_owned()))
+}
+
+/// How long a step takes, in microseconds: as the seed says, if there is one.
+fn pause(state: &Six, step: u32) -> u64 {
+    let Some(seed) = seed() else { return rand::rng().random_range(0..4000) };
+    let own = state.heard.bytes().fold(u64::from(step), |hash, byte| hash.wrapping_mul(31) + u64::from(byte));
+    StdRng::seed_from_u64(seed ^ own).random_range(0..4000)
+}
+
+/// The seed of a process whose schedule is chosen.
+fn seed() -> Option<u64> {
+    std::env::var(SEED).ok()?.parse().ok()
+}
+
+/// How many threads are talked in: few where each schedule is short.
+fn threads() -> u8 {
+    if seed().is_some() { 4 } else { THREADS }
 }
 
 /// Appends a line that outlives the process. A kill can tear it where it crosses a page of the file, so it
@@ -114,15 +133,18 @@ async fn open(folder: &Path) -> LocalEngine {
 fn child() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
     let folder = PathBuf::from(folder);
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
-    runtime.block_on(async {
+    let runtime = match seed() {
+        // One thread, whose time passes as soon as all wait for it.
+        Some(_) => tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build(),
+        None => tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build(),
+    };
+    runtime.unwrap().block_on(async {
         let engine = open(&folder).await;
-        let talks = (0..THREADS).map(|number| talk(engine.clone(), folder.clone(), number));
+        let talks = (0..threads()).map(|number| talk(engine.clone(), folder.clone(), number));
         if std::env::var(DRAIN).is_err() {
             futures_util::future::join_all(talks).await;
         }
-        for number in 0..THREADS {
+        for number in 0..threads() {
             for run in engine.runs(&scope(), thread(number)).await.unwrap_or_default() {
                 let events = engine.events(&scope(), run.id, 0).await.unwrap();
                 events.for_each(|_| std::future::ready(())).await;
@@ -165,17 +187,11 @@ fn child_command(folder: &Path) -> Command {
     command
 }
 
-fn start_child(folder: &Path, drain: bool) -> std::process::Child {
-    let mut command = child_command(folder);
-    if drain {
-        command.env(DRAIN, "1");
-    }
-    command.spawn().unwrap()
-}
-
 /// Lets what is left end, and holds it against what was counted; returns how many turns there were.
-fn settle(folder: &Path) -> u64 {
-    assert!(start_child(folder, true).wait().unwrap().success(), "every turn left must end");
+fn settle(folder: &Path, seed: Option<u64>) -> u64 {
+    let mut command = child_command(folder);
+    command.env(DRAIN, "1").envs(seed.map(|seed| (SEED, seed.to_string())));
+    assert!(command.status().unwrap().success(), "every turn left must end");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(verify(folder))
 }
@@ -185,13 +201,13 @@ fn nothing_is_lost_or_done_twice_when_the_process_is_killed() {
     let kills: u32 = std::env::var("IBID_KILLS").map_or(50, |text| text.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
     for _ in 0..kills {
-        let mut child = start_child(folder.path(), false);
+        let mut child = child_command(folder.path()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(rand::rng().random_range(5..250)));
         child.kill().unwrap();
         let status = child.wait().unwrap();
         assert!(status.code().is_none(), "it must have been killed, but it ended with {status}");
     }
-    let turns = settle(folder.path());
+    let turns = settle(folder.path(), None);
     assert!(turns > u64::from(kills), "only {turns} turns ran, the test shows nothing");
     println!("{kills} kills, {turns} turns, each ended once");
 }
@@ -214,9 +230,54 @@ fn nothing_that_was_said_is_lost_when_the_power_fails() {
         let found = EngineFile::at(&folder.path().join("engine.db")).inspect();
         assert!(found.is_ok_and(|report| report.damage.is_empty()), "the file is damaged, seed {seed}");
     }
-    let turns = settle(folder.path());
+    let turns = settle(folder.path(), None);
     assert!(turns > failures, "only {turns} turns ran, the test shows nothing");
     println!("{failures} losses of power, {turns} turns, each ended once");
+}
+
+/// Seeds that failed once, each with what it showed.
+const FAILED_SEEDS: &[u64] = &[];
+
+#[test]
+fn whatever_the_schedule_nothing_is_lost_or_done_twice() {
+    let count: u64 = std::env::var("IBID_SEEDS").map_or(40, |text| text.parse().unwrap());
+    let first: u64 = std::env::var("IBID_FIRST_SEED").map_or(0, |text| text.parse().unwrap());
+    // In memory, where there is such a place: what a disk would lose is chosen here.
+    let memory = Path::new("/dev/shm");
+    let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
+    let library = faulty_disk::library(folder.path());
+    // A file without anything in it takes longer to make than a schedule.
+    let template = folder.path().join("template");
+    std::fs::create_dir(&template).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async { open(&template).await.close().await });
+    let mut turns = 0;
+    for seed in FAILED_SEEDS.iter().copied().chain(first..first + count) {
+        let here = folder.path().join(seed.to_string());
+        std::fs::create_dir(&here).unwrap();
+        std::fs::copy(template.join("engine.db"), here.join("engine.db")).unwrap();
+        let checked = std::panic::catch_unwind(|| one_schedule(&here, &library, seed));
+        turns += checked.unwrap_or_else(|_| panic!("seed {seed} failed"));
+        std::fs::remove_dir_all(&here).unwrap();
+    }
+    assert!(turns > count, "only {turns} turns ran, the test shows nothing");
+    println!("{count} seeds from {first}, {turns} turns");
+}
+
+/// Loses power three times under one schedule, lets the rest end, and counts.
+fn one_schedule(folder: &Path, library: &Path, seed: u64) -> u64 {
+    let mut random = StdRng::seed_from_u64(seed);
+    let log = folder.join("changes");
+    for round in 0..3 {
+        let _ = std::fs::remove_file(&log);
+        let mut command = child_command(folder);
+        command.env("LD_PRELOAD", library).env("FAULTY_DISK_LOG", &log).env(SEED, seed.to_string());
+        command.env("FAULTY_DISK_KILL_AT", random.random_range(1..150).to_string());
+        let status = command.status().unwrap();
+        assert!(status.code().is_none(), "it must have been killed, but it ended with {status}");
+        faulty_disk::lose_power(folder, &log, seed ^ round);
+    }
+    settle(folder, Some(seed))
 }
 
 #[test]
@@ -244,7 +305,7 @@ fn turns_go_on_after_the_disk_was_full_or_failed_for_a_while() {
         child.kill().unwrap();
         child.wait().unwrap();
     }
-    assert!(settle(folder.path()) > rounds * 100);
+    assert!(settle(folder.path(), None) > rounds * 100);
 }
 
 /// Holds what is stored against what was counted outside; returns how many turns there were.
@@ -254,7 +315,7 @@ async fn verify(folder: &Path) -> u64 {
     let engine = open(folder).await;
     let mut turns = 0;
     for number in 0..THREADS {
-        let runs = engine.runs(&scope(), thread(number)).await.unwrap();
+        let runs = engine.runs(&scope(), thread(number)).await.unwrap_or_default();
         let promised = taken.iter().filter(|line| line.starts_with(&format!("{number} "))).count();
         assert!(runs.len() >= promised, "thread {number} took {promised} turns and knows {}", runs.len());
         let mut expected = Vec::new();
@@ -266,7 +327,7 @@ async fn verify(folder: &Path) -> u64 {
             check_events(&engine, run.id).await;
         }
         let window = MessageWindow { before: None, limit: 100_000 };
-        let messages = engine.messages(&scope(), thread(number), window).await.unwrap();
+        let messages = engine.messages(&scope(), thread(number), window).await.unwrap_or_default();
         let messages: Vec<_> = messages.into_iter().map(|said| said.message.text).collect();
         assert_eq!(messages, expected, "no message may be lost or doubled");
         turns += runs.len() as u64;
