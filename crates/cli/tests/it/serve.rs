@@ -292,6 +292,15 @@ fn hostile_clients_do_not_take_the_server_down() {
     passes(command);
 }
 
+/// A sample of what `just soak` does.
+#[test]
+fn a_server_that_works_for_a_while_stays_within_bounds() {
+    let folder = folder();
+    let mut command = Command::new(RealModels::find().path("clients/bin/python"));
+    command.arg(clients("soak.py")).arg(env!("CARGO_BIN_EXE_ibid")).arg(folder.path()).arg("20");
+    passes(command);
+}
+
 #[test]
 fn malformed_requests_are_refused_and_break_nothing() {
     let folder = folder();
