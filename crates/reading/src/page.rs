@@ -248,6 +248,23 @@ impl Page {
         }
     }
 
+    /// Whether everything on it has a place that can be kept: JSON has no infinite numbers.
+    pub(crate) fn is_finite(&self) -> bool {
+        let finite =
+            |place: &Rect| [place.left, place.top, place.right, place.bottom].into_iter().all(f32::is_finite);
+        let row = |row: &Row| {
+            row.place.iter().chain(row.places.iter().flatten()).all(finite)
+                && row.depth.is_none_or(f32::is_finite)
+        };
+        let block = |block: &Block| match block {
+            Block::Heading { lines, .. } | Block::Text { lines } => {
+                lines.iter().filter_map(|line| line.place.as_ref()).all(finite)
+            }
+            Block::Table(table) => table.rows.iter().all(row),
+        };
+        self.width.is_finite() && self.height.is_finite() && self.blocks.iter().all(block)
+    }
+
     /// Notes that it is an image whose text is not known, and why.
     pub(crate) fn not_recognised(&mut self, why: &str) {
         self.skipped = Some(Skip::NotRead);

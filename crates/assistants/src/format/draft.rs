@@ -101,37 +101,46 @@ pub(crate) fn answer_so_far(raw: &str) -> String {
     let text =
         field.and_then(|rest| rest.strip_prefix(':')).and_then(|rest| rest.trim_start().strip_prefix('"'));
     let Some(text) = text else { return String::new() };
-    // To the quotation mark that ends it, or to the last whole character.
-    let mut end = 0;
-    let mut letters = text.char_indices();
-    while let Some((at, letter)) = letters.next() {
-        match letter {
-            '"' => break,
-            '\\' => {
-                let escape = letters.next().map(|(_, letter)| letter);
-                let length = if escape == Some('u') { 6 } else { 2 };
-                if at + length > text.len() || !text.is_char_boundary(at + length) {
-                    break;
-                }
-                while letters.clone().next().is_some_and(|(next, _)| next < at + length) {
-                    letters.next();
-                }
-                end = at + length;
-            }
-            _ => end = at + letter.len_utf8(),
-        }
+    // To the quotation mark that ends it, or to the last whole character. Line breaks as they are, which JSON forbids and small
+    // models write, are shown: what was shown once must not disappear.
+    let (mut answer, mut rest) = (String::new(), text);
+    while let Some(letter) = rest.chars().next().filter(|letter| *letter != '"') {
+        let read = if letter == '\\' { escaped(rest) } else { Some((letter, &rest[letter.len_utf8()..])) };
+        let Some((letter, behind)) = read else { break };
+        answer.push(letter);
+        rest = behind;
     }
-    // Half of a pair that means one character waits for the other half.
-    let mut whole = &text[..end];
-    loop {
-        match serde_json::from_str(&format!("\"{whole}\"")) {
-            Ok(answer) => return answer,
-            Err(_) => match whole.rfind('\\') {
-                Some(at) => whole = &whole[..at],
-                None => return String::new(),
-            },
-        }
+    answer
+}
+
+/// The character that an escape means, and what stands behind it; none if it is not whole or means nothing.
+fn escaped(text: &str) -> Option<(char, &str)> {
+    let (escape, rest) = text.split_at_checked(2)?;
+    let letter = match escape {
+        "\\n" => '\n',
+        "\\t" => '\t',
+        "\\r" => '\r',
+        "\\b" => '\u{8}',
+        "\\f" => '\u{c}',
+        "\\\"" => '"',
+        "\\\\" => '\\',
+        "\\/" => '/',
+        "\\u" => return utf16(rest),
+        _ => return None,
+    };
+    Some((letter, rest))
+}
+
+/// A character in four hexadecimal digits, or in two escapes of such.
+fn utf16(text: &str) -> Option<(char, &str)> {
+    let (first, rest) = text.split_at_checked(4)?;
+    let unit = |digits: &str| u16::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'));
+    if let Some(letter) = char::from_u32(unit(first)?.into()) {
+        return Some((letter, rest));
     }
+    let (second, rest) = rest.strip_prefix("\\u")?.split_at_checked(4)?;
+    let letter = char::decode_utf16([unit(first)?, unit(second)?]).next()?.ok()?;
+    Some((letter, rest))
 }
 
 #[cfg(test)]
@@ -149,5 +158,19 @@ mod tests {
             last = now;
         }
         assert_eq!(last, whole);
+    }
+
+    #[test]
+    fn what_was_shown_does_not_disappear_when_the_rest_is_no_json() {
+        let cases = [
+            ("a line\nof \\\"its\\\" own\", \"citations\": [", "a line\nof \"its\" own"),
+            ("a smile \\ud83d\\ude00!\"", "a smile 😀!"),
+            ("half of one \\ud83d and more", "half of one "),
+            ("an \\ux escape", "an "),
+            ("C:\\\\x\\/\\u00e9\\u+0e9", "C:\\x/é"),
+        ];
+        for (written, shown) in cases {
+            assert_eq!(answer_so_far(&format!("{{\"answer\": \"{written}")), shown);
+        }
     }
 }

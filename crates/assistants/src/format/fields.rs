@@ -75,7 +75,7 @@ pub(super) fn claims(field: &Value, written: &Value, into: &mut String) {
         Value::Object(values) => {
             let properties = field["properties"].as_object().into_iter().flatten();
             for (name, inner) in properties.filter(|(name, _)| *name != ANSWER) {
-                claims(inner, &values[name], into);
+                claims(inner, values.get(name).unwrap_or(&Value::Null), into);
             }
         }
         Value::Null | Value::Bool(_) => {}

@@ -37,7 +37,11 @@ impl WrittenCalls {
         }
         self.held.push_str(piece);
         // Only such letters can make something whole; a long call is not read again for every piece of it.
-        let closes = piece.contains(['}', ']', '`', '>', '\n']);
+        self.settle(piece.contains(['}', ']', '`', '>', '\n']))
+    }
+
+    /// Gives the text of what is held that is certainly no call. `closes` says whether anything may have become whole.
+    fn settle(&mut self, closes: bool) -> String {
         let mut passed = String::new();
         loop {
             if !self.inside {
@@ -67,6 +71,7 @@ impl WrittenCalls {
 
     /// What is left at the end: text that was held back for nothing, and the calls.
     pub(super) fn end(mut self) -> (String, Vec<ToolCall>) {
+        let mut passed = self.settle(true);
         if self.inside {
             // A block that was never closed, or text around the JSON in it.
             let body = self.held.trim_start_matches('`').trim_start_matches(TAG);
@@ -78,14 +83,13 @@ impl WrittenCalls {
                 self.held.clear();
             }
         }
-        (self.held, self.found)
+        passed.push_str(&self.held);
+        (passed, self.found)
     }
 
     fn pass(&mut self, end: usize, passed: &mut String) {
         let text: String = self.held.drain(..end).collect();
-        if let Some(last) = text.trim_end_matches([' ', '\t']).chars().last() {
-            self.at_line_start = last == '\n';
-        }
+        self.at_line_start = text.chars().fold(self.at_line_start, stays_at_line_start);
         passed.push_str(&text);
     }
 
@@ -97,7 +101,7 @@ impl WrittenCalls {
             if rest.starts_with(FENCE) || rest.starts_with(TAG) || (letter == '{' && at_line_start) {
                 return Some(at);
             }
-            at_line_start = letter == '\n' || (at_line_start && letter.is_whitespace());
+            at_line_start = stays_at_line_start(at_line_start, letter);
         }
         None
     }
@@ -131,6 +135,11 @@ impl WrittenCalls {
             }
         }
     }
+}
+
+/// Whether a bare brace behind a letter may begin a call.
+fn stays_at_line_start(at_line_start: bool, letter: char) -> bool {
+    letter == '\n' || (at_line_start && letter.is_whitespace())
 }
 
 /// What stands at the beginning of a text.
@@ -277,6 +286,11 @@ mod tests {
         let both = [("search", json!({ "query": "LED" })), ("add", json!({ "a": 1 }))];
         check(&format!("<tool_call>{one}<tool_call>{two}</tool_call>"), "", &both);
         check("The tag <tool_call> begins a call.", "The tag <tool_call> begins a call.", &[]);
+    }
+
+    #[test]
+    fn text_behind_a_block_that_is_not_closed_stays() {
+        check("```\n[{\"name\":\"search\"}]and more", "and more", &[("search", json!({}))]);
     }
 
     #[test]
