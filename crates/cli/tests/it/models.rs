@@ -142,18 +142,21 @@ async fn models_are_pulled_from_the_hub_and_checked() {
     std::fs::write(folder.join(".env"), format!("ORT_DYLIB_PATH={}", library.display())).unwrap();
     let pulled = run_beside(folder, &["models", "pull"]).await;
     refused(&pulled, 1, "model.onnx is not what it should be");
-    let path = "/v1/Xenova/multilingual-e5-small/resolve/97cb8f96eaed1a1f0dac821239943e854fce9c36/onnx/model_quantized.onnx";
+    let path = "/v1/Xenova/multilingual-e5-small/resolve/761b726dd34fb83930e26aab4e9ac3899aa1fa78/onnx/model_quantized.onnx";
     assert_eq!(server.seen().last().unwrap().path, path);
     assert!(!folder.join("ibid-data/models/multilingual-e5-small/model.onnx").exists(), "nothing was kept");
-    // One without a known SHA-256 is pinned by its revision.
+    let pulled = run_beside(folder, &["models", "pull", "bge-reranker-v2-m3"]).await;
+    refused(&pulled, 1, "model.onnx is not what it should be");
+    assert!(String::from_utf8_lossy(&pulled.stderr).contains("fetching model.onnx"));
+    let there = folder.join("ibid-data/models/bge-reranker-v2-m3");
+    let card = "name = 'bge-reranker-v2-m3'\nkind = 'rerank'\nmax_tokens = 512\n";
+    std::fs::write(there.join("model.toml"), card).unwrap();
+    let requests = server.seen().len();
     let pulled = run_beside(folder, &["models", "pull", "bge-reranker-v2-m3"]).await;
     printed(&pulled);
-    let told = String::from_utf8_lossy(&pulled.stderr).into_owned();
-    assert!(told.contains("fetching model.onnx") && told.contains("set rerank.path ="), "{told}");
-    assert!(printed(&run(folder, &["models", "list"])).contains("bge-reranker-v2-m3: rerank\n"));
-    let requests = server.seen().len();
-    printed(&run_beside(folder, &["models", "pull", "bge-reranker-v2-m3"]).await);
+    assert!(String::from_utf8_lossy(&pulled.stderr).contains("set rerank.path ="));
     assert_eq!(server.seen().len(), requests, "what is there is not fetched again");
+    assert!(printed(&run(folder, &["models", "list"])).contains("bge-reranker-v2-m3: rerank\n"));
     refused(&run(folder, &["models", "pull", "bge-rernker"]), 1, "did you mean `bge-reranker-v2-m3`?");
     // A library that an earlier ibid fetched serves until the newer one is there.
     let earlier = folder.join("ibid-data/models/onnxruntime");

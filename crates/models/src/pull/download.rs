@@ -16,7 +16,7 @@ pub(super) async fn download(
     egress: &Egress,
     url: &str,
     target: &Path,
-    sha256: Option<&str>,
+    sha256: &str,
     tell: Tell<'_>,
 ) -> Result<(), PullError> {
     let name = target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -41,9 +41,9 @@ pub(super) async fn download(
     }
     file.sync_all().map_err(failed)?;
     let found: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    if let Some(expected) = sha256.filter(|expected| *expected != found) {
+    if found != sha256 {
         let _ = std::fs::remove_file(&part);
-        return Err(PullError::Changed { file: name, found, expected: expected.to_owned() });
+        return Err(PullError::Changed { file: name, found, expected: sha256.to_owned() });
     }
     std::fs::rename(&part, target).map_err(|source| PullError::Write { path: target.to_owned(), source })
 }

@@ -1,7 +1,7 @@
 //! Fetches recommended models from the model hub, and libraries from their releases.
 //!
-//! Each file is named with a revision that cannot change, and where its SHA-256 is known, it is checked. A model's
-//! card is written last, so that a folder with a card is complete.
+//! Each file is named with a revision that cannot change, and held against its SHA-256. A model's card is written last, so
+//! that a folder with a card is complete.
 
 mod catalogue;
 mod download;
@@ -152,7 +152,7 @@ pub async fn pull_library(
     let egress = way_to(releases)?;
     let url = format!("{}/{}/{}", releases.trim_end_matches('/'), library.version, release.archive);
     let archive = folder.join(release.archive);
-    download(&egress, &url, &archive, Some(release.sha256), tell).await?;
+    download(&egress, &url, &archive, release.sha256, tell).await?;
     let file = library.unpack(&archive, &folder)?;
     let _ = std::fs::remove_file(&archive);
     for earlier in library.earlier(models) {
