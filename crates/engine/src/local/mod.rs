@@ -11,6 +11,7 @@ mod live;
 mod measure;
 mod reading;
 mod retention;
+mod slots;
 mod snapshot;
 mod spending;
 mod submit;
@@ -49,6 +50,7 @@ use crate::types::{
 };
 use drain::DrainGate;
 use live::Live;
+use slots::TenantSlots;
 
 /// So many runs that wait for a commit are many.
 const CROWD: usize = 250;
@@ -117,7 +119,7 @@ struct Inner {
     tasks: Mutex<Option<JoinSet<()>>>,
     runtime: Handle,
     /// One for each turn that may be worked on at once.
-    slots: Option<Arc<Semaphore>>,
+    slots: Option<Arc<TenantSlots>>,
     drain: Arc<DrainGate>,
     suspects: Suspects,
 }
@@ -142,7 +144,7 @@ impl LocalEngine {
         let connection = store::open_for_writing(path)?;
         let spawn = |source| StoreError::Open { path: path.to_owned(), source };
         let (writer, thread) = Writer::start(connection).map_err(spawn)?;
-        let slots = settings.at_once.map(|most| Arc::new(Semaphore::new(most.max(1))));
+        let slots = settings.at_once.map(TenantSlots::new);
         let engine = Self(Arc::new(Inner {
             path: path.to_owned(),
             settings,

@@ -12,7 +12,6 @@ use ibid_graph::{
     Ending, EventKind, Record, RunCursor, RunError, RunHost, StepError, StepEvent, Version, WalkError,
     run_unflushed,
 };
-use tokio::sync::OwnedSemaphorePermit;
 use tracing::Instrument;
 
 use super::LocalEngine;
@@ -21,6 +20,7 @@ use super::journal::LocalJournal;
 use super::live::LiveRun;
 use super::measure::TurnSink;
 use super::reading::read_input;
+use super::slots::TenantSlot;
 use super::suspects::Admission;
 use super::work::{Input, Outcome, Started};
 use crate::error::Error;
@@ -73,9 +73,9 @@ impl LocalEngine {
     }
 
     /// Waits until few enough others are worked on. A turn that is stopped does not wait.
-    async fn slot(&self, live: &LiveRun) -> Option<OwnedSemaphorePermit> {
+    async fn slot(&self, live: &LiveRun) -> Option<TenantSlot> {
         let slots = self.0.slots.clone()?;
-        live.cancel.run_until_cancelled(slots.acquire_owned()).await?.ok()
+        live.cancel.run_until_cancelled(slots.wait(&live.tenant)).await?
     }
 
     async fn work(self, mut turn: Started, live: LiveRun) {
