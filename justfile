@@ -14,7 +14,7 @@ verify:
 
 # Build the page, which then becomes part of the binary: types from the API, checks, one folder of files
 page:
-    cd web && npm install --no-audit --no-fund --loglevel=error && npm run --silent check && npm run --silent build
+    cd web && npm ci --no-audit --no-fund --loglevel=error && npm run --silent check && npm run --silent build
 
 # Fast tests, under a minute once built: units, the graph and the engine, the server in process. They need no model files
 test-fast:
@@ -42,10 +42,18 @@ test-sets: fetch-test-models
 test-crash:
     IBID_KILLS=300 cargo test --package ibid-engine --test it -- --nocapture crash::nothing
 
-# Losses of power and failing disks: 300 under the engine, and every moment of a load
+# Losses of power and failing disks: 300 under the engine, 10,000 schedules from seeds, and every moment of a load
 test-storage:
-    IBID_KILLS=300 cargo test --package ibid-engine --test it -- --nocapture crash::
+    IBID_KILLS=300 IBID_SEEDS=10000 cargo test --package ibid-engine --test it -- --nocapture crash::
     IBID_ALL_MOMENTS=1 cargo test --package ibid-knowledge --test it -- --nocapture power::
+
+# Fuzz what is read of others, so many seconds for each target, or one target alone: `just fuzz 600 guard`
+fuzz seconds="60" target="":
+    cargo xtask fuzz {{seconds}} {{target}}
+
+# Keep what the fuzzer found: inputs that take ways through the code that none in fuzz/corpus takes
+fuzz-keep:
+    cargo xtask fuzz-keep
 
 # Format the sources, and accept changed snapshots after you have read them
 fix:
@@ -85,7 +93,12 @@ test-clients: fetch-test-models
 # Hostile clients beside one that behaves, against a release build: memory within 1 GB, the other's 99th percentile at most doubled
 test-hostile: fetch-test-models
     cargo build --release --package ibid
-    bash crates/cli/tests/clients/hostile "${CARGO_TARGET_DIR:-target}/release/ibid" 20 2
+    bash crates/cli/tests/clients/alone hostile.py "${CARGO_TARGET_DIR:-target}/release/ibid" 20 2
+
+# A server that works for an hour: memory, descriptors, logs and table versions stay bounded, and are plotted
+soak minutes="60": fetch-test-models
+    cargo build --release --package ibid
+    bash crates/cli/tests/clients/alone soak.py "${CARGO_TARGET_DIR:-target}/release/ibid" "$(({{minutes}} * 60))" docs/measurements/soak.csv docs/measurements/soak.svg
 
 # How well documents are found: SciFact, XQuAD, SQuAD-es, MTRAG-UN, tau-banking and the HTS questions; IBID_SETS=xquad-es,hts for some
 eval-retrieval data="../shared/data" questions="1500": fetch-test-models

@@ -101,7 +101,7 @@ pub(crate) fn server(arguments: impl Iterator<Item = String>) -> anyhow::Result<
 }
 
 /// Cargo as it was called itself, so that it finds what was built before.
-fn cargo() -> Command {
+pub(crate) fn cargo() -> Command {
     let mut cargo = Command::new("cargo");
     for (name, _) in
         std::env::vars().filter(|(name, _)| name.starts_with("CARGO_") && !KEPT.contains(&name.as_str()))

@@ -4,12 +4,15 @@
 
 mod architecture;
 mod bench;
+mod fuzz;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask TASK
   architecture   check which crate uses which, and that every file says what lives in it
+  fuzz SECONDS [TARGET]   try the fuzz targets, so long for each
+  fuzz-keep      keep what the fuzz targets found that takes new ways
   bench-graph    measure the graph core and the local engine beside their references
   bench-models   measure the models beside a bare client and a bare loop
   bench-knowledge DATA MOST   measure reading, loading and searching beside their references
@@ -18,6 +21,8 @@ usage: cargo xtask TASK
 fn main() -> ExitCode {
     let outcome = match std::env::args().nth(1).as_deref() {
         Some("architecture") => architecture::run(),
+        Some("fuzz") => fuzz::fuzz(std::env::args().skip(2)),
+        Some("fuzz-keep") => fuzz::keep(),
         Some("bench-graph") => bench::graph(),
         Some("bench-models") => bench::models(),
         Some("bench-knowledge") => bench::knowledge(std::env::args().skip(2)),

@@ -13,6 +13,8 @@ pub mod definition;
 pub mod financing;
 mod folder;
 mod format;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod graph;
 pub mod guard;
 mod language;

@@ -18,6 +18,8 @@
 mod address;
 mod client;
 mod error;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod resolve;
 mod response;
 mod rules;

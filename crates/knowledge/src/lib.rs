@@ -13,6 +13,8 @@ mod content;
 mod document;
 mod error;
 mod fuse;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod ingest;
 mod language;
 mod search;

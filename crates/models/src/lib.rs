@@ -25,6 +25,8 @@ mod provider;
 pub mod pull;
 mod rerank;
 
+#[cfg(feature = "fuzzing")]
+pub use chat::fuzzing;
 pub use chat::{
     Chat, ChatSettings, ModelSpeed, RemoteChat, SchemaUse, Tokenizer, ToolUse, UnknownTokenizer, WindowSource,
 };

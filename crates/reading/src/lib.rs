@@ -7,6 +7,8 @@
 mod child;
 pub mod codes;
 mod formats;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod page;
 mod pdf;
 mod protocol;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, ChildStdout, Command};
 
 use crate::formats::FileFormat;
@@ -316,9 +316,9 @@ impl Reader {
     }
 
     /// The next thing that a process says, none at the end, or why it is not listened to any more.
-    async fn word(
+    pub(crate) async fn word(
         &self,
-        from: &mut BufReader<ChildStdout>,
+        from: &mut (impl AsyncBufRead + Unpin),
         said: &mut u64,
     ) -> Result<Option<ReaderMessage>, String> {
         let mut line = Vec::new();
@@ -336,6 +336,9 @@ impl Reader {
             // A line that breaks off is the last word of a process that died in the middle of it.
             Ok(Ok(_)) if !line.ends_with(b"\n") => Ok(None),
             Ok(Ok(_)) => match serde_json::from_slice(&line) {
+                Ok(ReaderMessage::Page(page) | ReaderMessage::Image { page, .. }) if !page.is_finite() => {
+                    Err("what it said is unclear (something stands infinitely far away)".to_owned())
+                }
                 Ok(said) => Ok(Some(said)),
                 Err(error) => Err(format!("what it said is unclear ({error})")),
             },

@@ -8,6 +8,8 @@
 mod abilities;
 mod decode;
 mod fit;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod pieces;
 mod prompted;
 mod remote;
