@@ -72,7 +72,7 @@ impl ScriptedServer {
         self.stage.seen.lock().expect("no test panics while it holds this").clone()
     }
 
-    /// Waits until something holds of the requests, and fails the test if it does not within five seconds.
+    /// Waits until something holds of the requests, and fails the test if it does not within twenty seconds, which a machine that is busy may take.
     pub async fn until(&self, what: &str, holds: impl Fn(&[Seen]) -> bool) -> Vec<Seen> {
         let mut changed = self.stage.changed.subscribe();
         let waiting = async {
@@ -84,8 +84,8 @@ impl ScriptedServer {
                 changed.changed().await.expect("the server lives as long as the test");
             }
         };
-        let waited = tokio::time::timeout(Duration::from_secs(5), waiting).await;
-        waited.unwrap_or_else(|_| panic!("{what}: not within 5 s; seen: {:#?}", self.seen()))
+        let waited = tokio::time::timeout(Duration::from_secs(20), waiting).await;
+        waited.unwrap_or_else(|_| panic!("{what}: not within 20 s; seen: {:#?}", self.seen()))
     }
 }
 
