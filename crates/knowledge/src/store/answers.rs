@@ -217,7 +217,7 @@ impl Store {
             dataset.optimize_indices(&OptimizeOptions::default()).await?;
         }
         self.answers.saw(Arc::new(dataset.clone())).await;
-        maintenance::forget_versions(&dataset, self.maintenance.keep_versions).await
+        self.forget_versions(&dataset).await
     }
 
     /// The answers that rest on another content of a document than is searched, as ids, and how many answers there are.

@@ -13,7 +13,7 @@ use lance::dataset::optimize::{CompactionOptions, compact_files};
 use lance::index::DatasetIndexExt;
 
 use super::fsck::ActiveLoads;
-use super::maintenance::{MakeIndexes, compaction, forget_versions, index_columns, ledger_indexes};
+use super::maintenance::{MakeIndexes, compaction, index_columns, ledger_indexes};
 use super::table::{Table, is_conflict};
 use super::{Store, answers, filter};
 use crate::Error;
@@ -33,6 +33,7 @@ impl Store {
         for (name, table) in self.tables() {
             rewritten |= self.erase_in(name, table).await?;
         }
+        self.place.let_go_of_removed_indexes().await;
         Ok(rewritten)
     }
 
@@ -70,7 +71,7 @@ impl Store {
             match self.rewrite(name, table, &mut dataset).await {
                 Ok(done) => {
                     rewritten |= done;
-                    forget_versions(&dataset, self.maintenance.keep_versions).await?;
+                    self.forget_versions(&dataset).await?;
                     return Ok(rewritten);
                 }
                 Err(Error::Lance(error)) if is_conflict(&error) => {

@@ -137,7 +137,7 @@ impl Store {
         }
         self.tidy_ledger().await?;
         Box::pin(self.tidy_answers()).await?;
-        forget_versions(&dataset, self.maintenance.keep_versions).await
+        self.forget_versions(&dataset).await
     }
 
     /// Makes the index of the vectors of so many rows.
@@ -173,7 +173,22 @@ impl Store {
             ledger.optimize_indices(&OptimizeOptions::default()).await?;
             self.documents.saw(Arc::new(ledger.clone())).await;
         }
-        forget_versions(&ledger, self.maintenance.keep_versions).await
+        self.forget_versions(&ledger).await
+    }
+
+    /// Removes versions of a table that were replaced long ago. A version may be old and still be read, if it was the newest until a
+    /// moment ago: what counts is when the next one came.
+    pub(super) async fn forget_versions(&self, dataset: &Dataset) -> Result<(), Error> {
+        let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let millis = |span: Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+        let cutoff = millis(now().saturating_sub(self.maintenance.keep_versions));
+        let times = dataset.versions().await?.into_iter().map(|version| version.timestamp.timestamp_millis());
+        if let Some(before) = times.filter(|time| *time < cutoff).max() {
+            let age = chrono::Duration::milliseconds(millis(now()) - before);
+            let removed = dataset.cleanup_old_versions(age, None, Some(false)).await?;
+            self.place.removed_index_files(removed.index_files_removed).await;
+        }
+        Ok(())
     }
 }
 
@@ -207,20 +222,6 @@ pub(super) async fn index_columns(
 /// For how many rows the vector index was made; none means that there is none.
 fn trained_on(dataset: &Dataset) -> usize {
     dataset.config().get(TRAINED).and_then(|rows| rows.parse().ok()).unwrap_or_default()
-}
-
-/// Removes versions that were replaced long ago. A version may be old and still be read, if it was the newest
-/// until a moment ago: what counts is when the next one came.
-pub(super) async fn forget_versions(dataset: &Dataset, keep: Duration) -> Result<(), Error> {
-    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let millis = |span: Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
-    let cutoff = millis(now().saturating_sub(keep));
-    let times = dataset.versions().await?.into_iter().map(|version| version.timestamp.timestamp_millis());
-    if let Some(before) = times.filter(|time| *time < cutoff).max() {
-        let age = chrono::Duration::milliseconds(millis(now()) - before);
-        dataset.cleanup_old_versions(age, None, Some(false)).await?;
-    }
-    Ok(())
 }
 
 /// How many rows an index does not know.

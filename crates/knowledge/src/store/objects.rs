@@ -6,13 +6,15 @@ use std::ops::Range;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use futures_util::TryStreamExt;
+use lance::cache::{CacheBackend as _, QuickCacheBackend, QuickCacheShardPolicy};
 use lance::io::{
     ObjectStore, ObjectStoreParams, ObjectStoreRegistry, StorageOptionsAccessor, WrappingObjectStore,
 };
-use lance::session::Session;
+use lance::session::{CacheSpec, Session};
 use object_store::ObjectStoreExt as _;
 use object_store::path::Path as Key;
 use tokio::io::AsyncWrite;
@@ -26,6 +28,9 @@ use crate::{ContentHash, Error};
 const INDEX_CACHE: usize = 1 << 30;
 /// Memory for what tables consist of, in bytes.
 const METADATA_CACHE: usize = 128 << 20;
+/// Once so many files of indexes were removed, the cache lets go of all: it knows nothing of the removal, and keeps their words in
+/// memory and the files open, which keeps them on the disk.
+const MOST_REMOVED: u64 = 500;
 
 /// So many copies of objects are kept on this machine.
 const MOST_COPIES: usize = 4;
@@ -52,6 +57,9 @@ pub struct BlobStore {
     folder: Option<Arc<LocalFolder>>,
     options: HashMap<String, String>,
     session: Arc<Session>,
+    index_cache: Arc<QuickCacheBackend>,
+    /// How many files of indexes were removed since the cache was emptied.
+    removed: Arc<AtomicU64>,
     store: Arc<ObjectStore>,
     base: Key,
     copies: Arc<Mutex<Copies>>,
@@ -93,13 +101,19 @@ impl BlobStore {
             }
             None => place.trim_end_matches('/').to_owned(),
         };
-        let session =
-            Arc::new(Session::new(INDEX_CACHE, METADATA_CACHE, Arc::new(ObjectStoreRegistry::default())));
+        let index_cache =
+            Arc::new(QuickCacheBackend::with_shard_policy(INDEX_CACHE, QuickCacheShardPolicy::Single));
+        let session = Arc::new(Session::with_cache_backends(
+            CacheSpec::Backend(index_cache.clone()),
+            CacheSpec::Size(METADATA_CACHE),
+            Arc::new(ObjectStoreRegistry::default()),
+        ));
         let folder = folder.map(|_| Arc::new(LocalFolder::new(PathBuf::from(&root), disk)));
         let params = params(&options, folder.clone());
         let (store, base) =
             ObjectStore::from_uri_and_params(session.store_registry(), &root, &params).await?;
-        Ok(Self { folder, root, options, session, store, base, copies: Arc::default() })
+        let (removed, copies) = (Arc::default(), Arc::default());
+        Ok(Self { folder, root, options, session, index_cache, removed, store, base, copies })
     }
 
     /// The address of a table.
@@ -113,6 +127,20 @@ impl BlobStore {
 
     pub(crate) fn session(&self) -> Arc<Session> {
         self.session.clone()
+    }
+
+    /// Notes that files of indexes were removed.
+    pub(super) async fn removed_index_files(&self, files: u64) {
+        if self.removed.fetch_add(files, Ordering::Relaxed) + files >= MOST_REMOVED {
+            self.let_go_of_removed_indexes().await;
+        }
+    }
+
+    /// Lets go of indexes whose files were removed; those that are there are read again when they are searched.
+    pub(super) async fn let_go_of_removed_indexes(&self) {
+        if self.removed.swap(0, Ordering::Relaxed) > 0 {
+            self.index_cache.clear().await;
+        }
     }
 
     /// How many bytes the caches hold.

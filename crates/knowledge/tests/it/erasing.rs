@@ -28,6 +28,16 @@ fn holding(folder: &Path, words: &[&str]) -> Vec<String> {
     found
 }
 
+/// The files below a folder that were removed and are still on the disk, since this process has them open.
+fn open_though_removed(folder: &Path) -> Vec<String> {
+    let Ok(open) = std::fs::read_dir("/proc/self/fd") else { return Vec::new() };
+    let files =
+        open.filter_map(|file| Some(std::fs::read_link(file.ok()?.path()).ok()?.display().to_string()));
+    files
+        .filter(|file| file.starts_with(&folder.display().to_string()) && file.ends_with("(deleted)"))
+        .collect()
+}
+
 #[tokio::test]
 async fn of_documents_that_were_deleted_or_replaced_no_byte_is_left() {
     let place = Where::folder();
@@ -50,6 +60,7 @@ async fn of_documents_that_were_deleted_or_replaced_no_byte_is_left() {
     load(&ingestion, job("rules", "quillonite-list.md"), text("quillonite").as_bytes()).await;
     load(&ingestion, job("rules", "older.md"), text("newerite").as_bytes()).await;
     store.maintain().await.unwrap();
+    assert!(find(&store, &everybody(), "zanzibarite").await[0].text.contains("zanzibarite"));
     // What is merged into one file with others is deleted from within it.
     for document in store.documents(&everybody()).await.unwrap() {
         if ["zanzibarite.md", "quillonite-list.md"].contains(&document.source.as_str()) {
@@ -60,6 +71,7 @@ async fn of_documents_that_were_deleted_or_replaced_no_byte_is_left() {
     assert!(!holding(folder.path(), &gone).is_empty(), "they are there until they are erased");
     assert!(store.erase_deleted().await.unwrap());
     assert_eq!(holding(folder.path(), &gone), Vec::<String>::new());
+    assert_eq!(open_though_removed(folder.path()), Vec::<String>::new());
     assert!(!store.erase_deleted().await.unwrap(), "there is nothing more to do");
 
     assert!(
