@@ -108,9 +108,11 @@ impl fmt::Display for Host {
         match &self.which {
             Which::Name(name) => formatter.write_str(name)?,
             Which::Below(parent) => write!(formatter, "*.{parent}")?,
-            Which::Addresses(net) if net.prefix_len() == net.max_prefix_len() => {
-                write!(formatter, "{}", net.addr())?;
-            }
+            Which::Addresses(net) if net.prefix_len() == net.max_prefix_len() => match net.addr() {
+                // Without brackets the port would be read as a part of the address.
+                IpAddr::V6(address) if self.port.is_some() => write!(formatter, "[{address}]")?,
+                address => write!(formatter, "{address}")?,
+            },
             Which::Addresses(net) => write!(formatter, "{net}")?,
         }
         self.port.map_or(Ok(()), |port| write!(formatter, ":{port}"))
@@ -218,7 +220,15 @@ mod tests {
 
     #[test]
     fn hosts_are_read_and_shown() {
-        for text in ["example.com", "*.example.com", "example.com:8080", "10.0.0.0/8", "127.0.0.1:9", "::1"] {
+        for text in [
+            "example.com",
+            "*.example.com",
+            "example.com:8080",
+            "10.0.0.0/8",
+            "127.0.0.1:9",
+            "::1",
+            "[::1]:80",
+        ] {
             assert_eq!(host(text).to_string(), text);
         }
         for text in
