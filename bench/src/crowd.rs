@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use ibid_core::{Message, Scope, Tenant, ThreadId, TurnInput};
-use ibid_engine::{Engine, GraphEntry, LocalEngine, LocalSettings, RunStatus, Turn};
+use ibid_engine::{Engine, GraphEntry, LocalEngine, RunSettings, RunStatus, Turn};
 use ibid_graph::{END, Graph, START, State};
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ pub(crate) fn measure() -> anyhow::Result<Value> {
     let assistants = [("waiting".to_owned(), GraphEntry::turn(program))].into_iter().collect();
     runtime.block_on(async {
         let path = folder.path().join("engine.db");
-        let engine = LocalEngine::open(&path, assistants, LocalSettings::default()).await?;
+        let engine = LocalEngine::open(&path, assistants, RunSettings::default()).await?;
         let began = Instant::now();
         let turns = (0..TURNS).map(|_| {
             let engine = engine.clone();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use cpu_time::ProcessTime;
 use futures_util::StreamExt;
 use ibid_core::{Message, Scope, ThreadId};
-use ibid_engine::{Engine, LocalEngine, LocalSettings, Turn};
+use ibid_engine::{Engine, LocalEngine, RunSettings, Turn};
 use ibid_telemetry::{LogSettings, MetricsRegistry, Telemetry, TraceSettings};
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ pub(crate) fn turns(endpoint: &str, texts: &Path) -> anyhow::Result<Value> {
     let scopes = scopes?;
     let measured = runtime.block_on(async {
         let path = folder.path().join("engine.db");
-        let engine = LocalEngine::open(&path, graphs, LocalSettings::default()).await?;
+        let engine = LocalEngine::open(&path, graphs, RunSettings::default()).await?;
         let (began, cpu) = (Instant::now(), ProcessTime::try_now()?);
         let (mut running, mut slowest) = (Vec::new(), Duration::ZERO);
         let mut pace = tokio::time::interval(Duration::from_millis(1000) / u32::try_from(PACE)?);

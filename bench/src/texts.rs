@@ -7,7 +7,7 @@ use std::time::Duration;
 use cpu_time::ProcessTime;
 use futures_util::StreamExt;
 use ibid_core::{Message, Scope, Tenant, ThreadId, TurnInput};
-use ibid_engine::{Engine, EngineFile, GraphEntry, LocalEngine, LocalSettings, Turn};
+use ibid_engine::{Engine, EngineFile, GraphEntry, LocalEngine, RunSettings, Turn};
 use ibid_graph::{END, Graph, START, State};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -105,7 +105,7 @@ async fn open(path: &Path) -> anyhow::Result<LocalEngine> {
     );
     let assistants =
         [("ten".to_owned(), GraphEntry::turn(program).with_history(10_000))].into_iter().collect();
-    Ok(LocalEngine::open(path, assistants, LocalSettings::default()).await?)
+    Ok(LocalEngine::open(path, assistants, RunSettings::default()).await?)
 }
 
 /// Some turns, one after the other, on a new thread; on a worker, as every turn of a server is.

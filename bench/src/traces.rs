@@ -10,7 +10,7 @@ use ibid_core::metric;
 use ibid_core::model::Usage;
 use ibid_core::trace::{self, Evaluation};
 use ibid_core::{Message, RunId, Scope, Tenant, ThreadId, TurnInput};
-use ibid_engine::{Engine, EngineFile, GraphEntry, LocalEngine, LocalSettings, RunStatus, Turn};
+use ibid_engine::{Engine, EngineFile, GraphEntry, LocalEngine, RunSettings, RunStatus, Turn};
 use ibid_graph::{Context, END, Graph, NodeError, START, State};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -46,7 +46,7 @@ pub(crate) fn measure(turns: usize, texts: &Path) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("engine.db");
     runtime.block_on(async {
-        let settings = LocalSettings { retention: Duration::from_secs(3600), ..LocalSettings::default() };
+        let settings = RunSettings { retention: Duration::from_secs(3600), ..RunSettings::default() };
         let engine = LocalEngine::open(&path, graph(&text)?, settings).await?;
         let mut runs = Vec::with_capacity(turns);
         let mut journal = 0;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use cpu_time::ProcessTime;
 use futures_util::StreamExt;
 use ibid_core::{Message, Scope, Tenant, ThreadId, TurnInput};
-use ibid_engine::{Engine, GraphEntry, Graphs, LocalEngine, LocalSettings, Turn};
+use ibid_engine::{Engine, GraphEntry, Graphs, LocalEngine, RunSettings, Turn};
 use ibid_graph::{END, Graph, START, State};
 use serde_json::{Value, json};
 
@@ -73,7 +73,7 @@ pub(crate) fn measure() -> anyhow::Result<Value> {
 }
 
 async fn open(path: &Path) -> anyhow::Result<LocalEngine> {
-    Ok(LocalEngine::open(path, assistants()?, LocalSettings::default()).await?)
+    Ok(LocalEngine::open(path, assistants()?, RunSettings::default()).await?)
 }
 
 async fn turn(engine: &LocalEngine, thread: ThreadId) -> anyhow::Result<()> {

@@ -13,7 +13,7 @@ use ibid_core::evidence::Index;
 use ibid_core::model::{ChatModel, Grounding};
 use ibid_core::tool::Tool;
 use ibid_core::{Message, RunEvent, RunId, Scope, Tenant, ThreadId, TurnEvent, TurnOptions};
-use ibid_engine::{Engine, GraphEntry, Graphs, LocalEngine, LocalSettings, Turn, turn_events};
+use ibid_engine::{Engine, GraphEntry, Graphs, LocalEngine, RunSettings, Turn, turn_events};
 use ibid_models::{Chat, ChatSettings, Provider, ProviderSettings, RemoteChat};
 use serde_json::Value;
 
@@ -121,7 +121,7 @@ impl Stage {
         let (name, history) = (assistant.name.clone(), assistant.definition.limits.history_messages);
         let graph = assistant_graph(assistant, ports).unwrap();
         let graphs: Graphs = [(name, GraphEntry::turn(graph).with_history(history))].into_iter().collect();
-        LocalEngine::open(file, graphs, LocalSettings::default()).await.unwrap()
+        LocalEngine::open(file, graphs, RunSettings::default()).await.unwrap()
     }
 
     /// Submits a turn.

@@ -35,9 +35,9 @@ const LAYERS: [(&str, u8); 19] = [
 /// Heavy dependencies and the crate that may use each; where a protocol has two ends, one crate for each end. Tools and
 /// tests are free.
 const OWNERS: [(&str, &str); 31] = [
-    ("async-nats", "ibid-engine"),
     ("axum", "ibid-server"),
     ("clap", "ibid"),
+    ("deadpool-postgres", "ibid-engine"),
     ("indicatif", "ibid"),
     ("jsonschema", "ibid-models"),
     ("jsonwebtoken", "ibid-server"),
@@ -55,13 +55,13 @@ const OWNERS: [(&str, &str); 31] = [
     ("pdfium-render", "ibid-reading"),
     ("pdfplumber-core", "ibid-reading"),
     ("reqwest", "ibid-egress"),
-    ("restate-sdk", "ibid-engine"),
     ("rmcp", "ibid-assistants"),
     ("rmcp", "ibid-server"),
     ("rusqlite", "ibid-engine"),
     ("scraper", "ibid-reading"),
     ("tiktoken-rs", "ibid-models"),
     ("tokenizers", "ibid-models"),
+    ("tokio-postgres", "ibid-engine"),
     ("tower-http", "ibid-server"),
     ("tracing-opentelemetry", "ibid-telemetry"),
     ("tracing-subscriber", "ibid-telemetry"),
@@ -84,11 +84,16 @@ struct Seam {
 }
 
 /// The seams between the crates that ship. Tests, examples and tools are free.
-const SEAMS: [Seam; 4] = [
+const SEAMS: [Seam; 5] = [
     Seam {
         pattern: "LocalEngine",
         allowed: &["crates/engine/", "crates/app/"],
         rule: "only `ibid-app` opens a local engine; use the port `Engine`",
+    },
+    Seam {
+        pattern: "PostgresEngine",
+        allowed: &["crates/engine/", "crates/app/"],
+        rule: "only `ibid-app` opens an engine on Postgres; use the port `Engine`",
     },
     Seam {
         pattern: "EngineFile",

@@ -10,7 +10,7 @@ use ibid_core::evidence::Index;
 use ibid_core::model::{Caller, Spending};
 use ibid_core::tool::Tool;
 use ibid_core::{Scope, Tenant};
-use ibid_engine::{Engine, GraphEntry, Graphs, LocalEngine, LocalSettings, TurnGraph};
+use ibid_engine::{Engine, GraphEntry, Graphs, LocalEngine, RunSettings, TurnGraph};
 
 use crate::app::{App, Inner};
 use crate::assistants::{AssistantParts, AssistantRegistry, own_definition};
@@ -236,7 +236,7 @@ async fn open_documents(
     let named = definitions.iter().flat_map(|definition| &definition.documents);
     let ingestion = knowledge.ingestion(settings, named.map(|document| document.url.as_str()))?;
     let graphs: Graphs = [(GRAPH.to_owned(), GraphEntry::job(ingestion.compiled()?))].into_iter().collect();
-    let local = LocalSettings {
+    let local = RunSettings {
         at_once: Some(settings.ingest.at_once),
         recover_on_open: false,
         crashes: settings.ingest.crashes.into(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use ibid_core::{Message, Scope, Tenant, ThreadId, TurnInput};
-use ibid_engine::{Engine, GraphEntry, Graphs, LocalEngine, LocalSettings, Turn};
+use ibid_engine::{Engine, GraphEntry, Graphs, LocalEngine, RunSettings, Turn};
 use ibid_graph::{Context, END, EventKind, Graph, NodeError, START, State};
 use serde::{Deserialize, Serialize};
 
@@ -64,7 +64,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::temp_dir().join(format!("durable-turn-{}/engine.db", std::process::id()));
     let scope = Scope::of(Tenant::local());
 
-    let engine = LocalEngine::open(&path, graphs()?, LocalSettings::default()).await?;
+    let engine = LocalEngine::open(&path, graphs()?, RunSettings::default()).await?;
     let turn = Turn::new(ThreadId::new(), "order", Message::user("a lamp"));
     let run = engine.submit(&scope, turn).await?.run;
     let mut events = engine.events(&scope, run, 0).await?;
@@ -78,7 +78,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     engine.close().await;
     println!("(no process runs; the question waits in {})", path.display());
 
-    let engine = LocalEngine::open(&path, graphs()?, LocalSettings::default()).await?;
+    let engine = LocalEngine::open(&path, graphs()?, RunSettings::default()).await?;
     engine.resume(&scope, run, true.into()).await?;
     let mut events = engine.events(&scope, run, 4).await?;
     while let Some(event) = events.next().await {

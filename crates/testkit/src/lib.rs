@@ -8,6 +8,7 @@
 
 pub mod cars;
 mod data;
+mod postgres;
 mod pulse;
 mod real;
 mod reply;
@@ -17,6 +18,7 @@ mod server;
 mod storage;
 
 pub use data::test_set;
+pub use postgres::RealPostgres;
 pub use pulse::Pulse;
 pub use real::{RealModels, RealServer};
 pub use reply::Reply;

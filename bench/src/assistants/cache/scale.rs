@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use ibid_assistants::{Ports, SHIPPED, assistant_graph};
 use ibid_core::model::ChatModel;
 use ibid_core::{Message, ThreadId, TurnEvent, TurnOptions};
-use ibid_engine::{Engine, GraphEntry, Graphs, LocalEngine, LocalSettings, Turn, turn_events};
+use ibid_engine::{Engine, GraphEntry, Graphs, LocalEngine, RunSettings, Turn, turn_events};
 use ibid_models::{Chat, ChatSettings, Provider, ProviderSettings, RemoteChat};
 use ibid_testkit::{Reply, Script, ScriptedServer, Seen};
 use lance::dataset::{Dataset, WriteMode, WriteParams};
@@ -138,7 +138,7 @@ impl Turns {
         let graph = assistant_graph(assistant, ports)?;
         let graphs: Graphs = [("research".to_owned(), GraphEntry::turn(graph))].into_iter().collect();
         let file = cached.folder.path().join(format!("engine-{size}.db"));
-        let engine = LocalEngine::open(&file, graphs, LocalSettings::default()).await?;
+        let engine = LocalEngine::open(&file, graphs, RunSettings::default()).await?;
         Ok(Self { engine, _models: models })
     }
 

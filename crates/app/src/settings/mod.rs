@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use ibid_assistants::tools::ToolSettings;
 use ibid_core::Tenant;
-use ibid_engine::LocalSettings;
+use ibid_engine::RunSettings;
 use ibid_telemetry::{LogSettings, TraceSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -111,7 +111,7 @@ pub struct TenantSettings {
 
 impl Default for Settings {
     fn default() -> Self {
-        let engine = LocalSettings::default();
+        let engine = RunSettings::default();
         Self {
             data: PathBuf::from("ibid-data"),
             engine: EngineSettings {
@@ -171,8 +171,8 @@ impl Settings {
     }
 
     /// How the local engine behaves.
-    pub fn engine_settings(&self) -> LocalSettings {
-        LocalSettings {
+    pub fn engine_settings(&self) -> RunSettings {
+        RunSettings {
             retention: self.engine.retention.0,
             trace_retention: self.engine.trace_retention.0,
             thread_retention: self.engine.thread_retention.map(|kept| kept.0),
@@ -184,7 +184,7 @@ impl Settings {
             stop_grace: self.engine.stop_grace.0,
             event_delay: self.engine.event_delay.0,
             crashes: self.engine.crashes.into(),
-            ..LocalSettings::default()
+            ..RunSettings::default()
         }
     }
 }

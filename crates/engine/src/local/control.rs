@@ -7,10 +7,10 @@ use ibid_graph::{EventKind, StepEvent};
 use serde_json::Value;
 
 use super::LocalEngine;
-use super::live::LiveRun;
-use super::reading::{own_run, read_input};
+use super::reading::own_run;
 use crate::error::Error;
-use crate::store::{self, Batch, RunCommit, RunEnd, Stopping, encode};
+use crate::run::{LiveRun, RunCommit, RunRow, RunStore, Stopping, encode, replayed};
+use crate::store::{self, Batch, RunEnd};
 use crate::types::{RunStatus, Stop};
 
 impl LocalEngine {
@@ -41,7 +41,7 @@ impl LocalEngine {
     }
 
     /// Brings a stopped run to its end if it waits for a person; a task that works on it does so itself.
-    pub(super) fn end_if_waiting(&self, row: store::RunRow, live: LiveRun) {
+    pub(super) fn end_if_waiting(&self, row: RunRow, live: LiveRun) {
         if row.status == RunStatus::Waiting {
             self.take_up(row.into(), live);
         }
@@ -79,14 +79,10 @@ impl LocalEngine {
         else {
             return Err(Error::NotInterrupted(run));
         };
-        let graph = self.graph(&row.graph)?.graph.clone();
+        let graph = self.graph(&row.graph)?;
         let key = row.key;
-        let (input, records) = self.0.readers.read(move |connection| read_input(connection, &row)).await?;
-        let mut cursor = graph.start(input)?;
-        for record in &records {
-            cursor.replay(record)?;
-        }
-        cursor.resume(&answer)?;
+        let (input, records) = self.stored(&row).await?;
+        replayed(&graph, input, &records)?.resume(&answer)?;
         let answer = encode(&answer)?;
         let note = move |connection: &_| {
             if !store::set_answer(connection, key, step, &answer)? {
@@ -96,7 +92,7 @@ impl LocalEngine {
             Ok(RunCommit::with_events(row, vec![StepEvent::of_run(EventKind::RunResumed)]))
         };
         let (engine, log) = (self.clone(), live.log.clone());
-        let then = move |row: Option<store::RunRow>| {
+        let then = move |row: Option<RunRow>| {
             let row = row.ok_or(Error::NotInterrupted(run))?;
             engine.take_up(row.into(), live);
             Ok(())
@@ -124,7 +120,7 @@ impl LocalEngine {
             store::find_any_run(connection, forked)
         };
         let engine = self.clone();
-        let then = move |row: Option<store::RunRow>| {
+        let then = move |row: Option<RunRow>| {
             let row = row.ok_or(Error::UnknownRun(forked))?;
             let live = engine.watch(forked, tenant, row.key, 0);
             engine.take_up(row.into(), live);

@@ -14,7 +14,8 @@ use tokio::sync::watch;
 use super::LocalEngine;
 use crate::engine::EventStream;
 use crate::error::Error;
-use crate::store::{self, RunLog};
+use crate::run::RunLog;
+use crate::store;
 use crate::types::Event;
 
 /// The file counts in signed numbers.

@@ -9,7 +9,8 @@ use rusqlite::Connection;
 
 use super::reading::own_thread;
 use crate::error::Error;
-use crate::store::{self, Lock, Readers, RunRow, StoreError, ThreadUse};
+use crate::run::{RunRow, now_ms};
+use crate::store::{self, Lock, Readers, StoreError, ThreadUse};
 use crate::types::{ApiKey, MessageWindow, Run, Thread, ThreadMessage, ThreadPage, UnfinishedJob};
 
 /// How long whoever purges waits for those who read.
@@ -84,7 +85,7 @@ impl EngineFile {
                 unfinished: count("SELECT count(*) FROM runs WHERE ended_ms IS NULL")?,
                 bytes: store::size_bytes(&self.path),
                 in_use,
-                set_aside: store::set_aside_since(connection, store::now_ms() - A_WEEK_MS)?,
+                set_aside: store::set_aside_since(connection, now_ms() - A_WEEK_MS)?,
                 damage: store::quick_check(connection)?,
             })
         })?;

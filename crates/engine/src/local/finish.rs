@@ -6,11 +6,10 @@ use rusqlite::Connection;
 use serde_json::Value;
 
 use super::LocalEngine;
-use super::graphs::{Graphs, RunOutput};
-use super::live::LiveRun;
-use super::measure;
-use super::work::{Outcome, Started};
-use crate::store::{self, RunCommit, RunEnd, RunRow, Stopping, StoreError, encode, encode_all};
+use crate::run::{
+    Conclusion, Graphs, LiveRun, Outcome, RunCommit, RunRow, Started, Stopping, measured, run_ended,
+};
+use crate::store::{self, RunEnd, StoreError};
 use crate::types::RunStatus;
 
 impl LocalEngine {
@@ -20,23 +19,13 @@ impl LocalEngine {
         live: &LiveRun,
         outcome: Outcome,
     ) -> Result<(), StoreError> {
-        let (status, output, unflushed, error) = match outcome {
-            Outcome::Interrupted { step, question } => return self.pause(turn, live, step, question).await,
-            Outcome::Done(output, unflushed) => (RunStatus::Done, Some(output), unflushed, None),
-            Outcome::Stopped(output, unflushed) => (RunStatus::Stopped, Some(output), unflushed, None),
-            Outcome::Failed(error, unflushed) => (RunStatus::Failed, None, unflushed, Some(error)),
+        let conclusion = match Conclusion::of(outcome)? {
+            Ok(conclusion) => conclusion,
+            Err((step, question)) => return self.pause(turn, live, step, question).await,
         };
-        tracing::info!(status = status.as_str(), error = error.as_deref(), "the turn ended");
-        let (said, result, answer) = match output {
-            Some(RunOutput::Messages(mut messages)) => {
-                let said = encode_all(&messages)?;
-                (said, None, messages.pop().and_then(|message| message.metadata))
-            }
-            Some(RunOutput::Result(result)) => (Vec::new(), Some(encode(&result)?), None),
-            None => (Vec::new(), None, None),
-        };
+        let Conclusion { status, error, unflushed, said, result, answer } = conclusion;
         let failure = error.clone();
-        let measures = (!turn.is_job()).then(|| measure::measured(live, answer.as_deref()));
+        let measures = (!turn.is_job()).then(|| measured(live, answer.as_deref()));
         let (tenant, assistant) = (live.tenant.clone(), turn.graph.clone());
         let (key, run, thread) = (turn.key, turn.run, turn.thread_key);
         let graphs = self.0.graphs.clone();
@@ -65,7 +54,7 @@ impl LocalEngine {
         };
         let (next, status) = self.writer()?.write_run(&live.log, end).await?;
         self.0.live.remove(run);
-        measure::run_ended(turn, live, status, failure.as_deref(), answer.as_deref());
+        run_ended(turn, live, status, failure.as_deref(), answer.as_deref());
         if let Some(next) = next
             && let Some(live) = self.0.live.get(next.id)
         {

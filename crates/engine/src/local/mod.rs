@@ -1,26 +1,18 @@
 //! The engine for one machine: runs are tokio tasks, and everything that matters is in one SQLite file.
 
 mod control;
-mod drain;
 mod events;
 mod file;
 mod finish;
-mod graphs;
-mod journal;
-mod live;
-mod measure;
 mod reading;
 mod retention;
-mod slots;
 mod snapshot;
 mod spending;
 mod submit;
 mod suspects;
 mod threads;
 mod turn;
-mod work;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,7 +21,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ibid_core::{Message, QueueId, RunId, Scope, Tenant, ThreadId};
-use ibid_graph::{Record, RunHost};
+use ibid_graph::Record;
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -37,20 +29,17 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 pub use file::{Conversation, EngineFile, FileReport, LockGuard};
-pub use graphs::{GraphEntry, Graphs, JobGraph, TurnGraph};
 pub use snapshot::FileSnapshot;
 
 use crate::engine::{Engine, EventStream};
 use crate::error::Error;
 use crate::facts::{FactsRange, TurnFacts};
-use crate::store::{self, FlushQueue, Lock, Readers, StoreError, Writer};
+use crate::run::{DrainGate, FlushQueue, Graphs, Live, RunRow, RunSettings, TenantSlots};
+use crate::store::{self, Lock, Readers, StoreError, Writer};
 use crate::types::{
     ApiKey, Feedback, Job, Lifetime, MessageWindow, NewJob, Run, Stop, Submitted, Thread, ThreadFilter,
     ThreadMessage, ThreadPage, ThreadUpdate, Turn, UnfinishedJob,
 };
-use drain::DrainGate;
-use live::Live;
-use slots::TenantSlots;
 
 /// So many runs that wait for a commit are many.
 const CROWD: usize = 250;
@@ -59,52 +48,13 @@ const BETWEEN_TRIMS: u64 = 64;
 /// So many rows may be kept for the sake of one run.
 const MOST_ROWS: i64 = 100_000;
 
-/// How a local engine behaves.
-#[derive(Debug, Clone)]
-pub struct LocalSettings {
-    /// How long the steps and events of an ended run are kept.
-    pub retention: Duration,
-    /// How long those of a turn are kept after that, packed: the whole time since it ended. Nothing is if it is not longer.
-    pub trace_retention: Duration,
-    /// How long a thread is kept after it was last used; none means for good.
-    pub thread_retention: Option<Duration>,
-    /// The same for single tenants.
-    pub tenant_retention: BTreeMap<Tenant, Duration>,
-    /// How long a stopped node may take to give back what it has.
-    pub stop_grace: Duration,
-    /// How long an event may wait for others before it is written and told.
-    pub event_delay: Duration,
-    /// How many runs are worked on at once; none means all that there are. The others wait, and are safe.
-    pub at_once: Option<usize>,
-    /// Whether what an earlier process left is taken up when the engine opens; else by [`Engine::recover`].
-    pub recover_on_open: bool,
-    /// How many processes may end without a word at the same step of a run, before it is set aside.
-    pub crashes: i64,
-}
-
-impl Default for LocalSettings {
-    fn default() -> Self {
-        Self {
-            retention: Duration::from_secs(24 * 60 * 60),
-            trace_retention: Duration::from_secs(30 * 24 * 60 * 60),
-            thread_retention: None,
-            tenant_retention: BTreeMap::new(),
-            stop_grace: RunHost::GRACE,
-            event_delay: Duration::from_millis(10),
-            at_once: None,
-            recover_on_open: true,
-            crashes: 3,
-        }
-    }
-}
-
 /// The engine for one machine. Cheap to clone; all clones are one engine.
 #[derive(Clone)]
 pub struct LocalEngine(Arc<Inner>);
 
 struct Inner {
     path: PathBuf,
-    settings: LocalSettings,
+    settings: RunSettings,
     graphs: Graphs,
     writer: Mutex<Option<Writer>>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -139,7 +89,7 @@ impl LocalEngine {
     ///
     /// # Errors
     /// Fails if another process runs turns from the file, or if it cannot be opened.
-    pub async fn open(path: &Path, graphs: Graphs, settings: LocalSettings) -> Result<Self, Error> {
+    pub async fn open(path: &Path, graphs: Graphs, settings: RunSettings) -> Result<Self, Error> {
         let lock = Lock::take(path)?;
         let connection = store::open_for_writing(path)?;
         let spawn = |source| StoreError::Open { path: path.to_owned(), source };
@@ -295,7 +245,7 @@ impl Engine for LocalEngine {
             None => Ok(Vec::new()),
         };
         let rows = self.0.readers.read(read).await?;
-        Ok(rows.into_iter().filter_map(store::RunRow::into_job).collect())
+        Ok(rows.into_iter().filter_map(RunRow::into_job).collect())
     }
 
     async fn delete_jobs(&self, scope: &Scope, queue: QueueId) -> Result<(), Error> {

@@ -6,9 +6,9 @@ use rusqlite::Connection;
 use serde_json::Value;
 
 use super::LocalEngine;
-use super::graphs::{GraphEntry, RunInput};
 use crate::error::Error;
-use crate::store::{self, RunRow, StoreError, ThreadRow, ThreadUse};
+use crate::run::{RunInput, RunRow, RunStore, replayed};
+use crate::store::{self, StoreError, ThreadRow, ThreadUse};
 use crate::types::{Run, RunStatus};
 
 impl LocalEngine {
@@ -50,20 +50,14 @@ impl LocalEngine {
         Ok(rows.into_iter().map(RunRow::into_run).collect())
     }
 
-    pub(super) fn graph(&self, name: &str) -> Result<GraphEntry, Error> {
-        self.0.graphs.get(name).ok_or_else(|| Error::UnknownAssistant(name.to_owned()))
-    }
-
     pub(super) async fn state_after(&self, scope: &Scope, run: RunId, step: u32) -> Result<Value, Error> {
         let row = self.find_started_run(scope, run, step).await?;
-        let graph = self.graph(&row.graph)?.graph.clone();
-        let (input, records) = self.0.readers.read(move |connection| read_input(connection, &row)).await?;
+        let graph = self.graph(&row.graph)?;
+        let (input, records) = self.stored(&row).await?;
         let before = records.get(..step as usize).ok_or(Error::NoSuchStep { run, step })?;
-        let mut cursor = graph.start(input)?;
-        for record in before {
-            cursor.replay(record)?;
-        }
-        cursor.state().map_err(|error| StoreError::Damaged(error.to_string()).into())
+        replayed(&graph, input, before)?
+            .state()
+            .map_err(|error| StoreError::Damaged(error.to_string()).into())
     }
 }
 

@@ -8,7 +8,8 @@ use rusqlite::Connection;
 
 use super::LocalEngine;
 use crate::error::Error;
-use crate::store::{self, Batch, StoreError, now_ms};
+use crate::run::now_ms;
+use crate::store::{self, Batch, StoreError};
 
 /// How long a temporary thread is kept after it was last used.
 const TEMPORARY: Duration = Duration::from_secs(600);

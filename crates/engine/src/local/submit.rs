@@ -4,18 +4,18 @@
 use std::sync::Arc;
 
 use ibid_core::trace::{self, TraceParent};
-use ibid_core::{Message, RunId, Scope, Tenant, ThreadId};
+use ibid_core::{RunId, Scope, Tenant};
 use rusqlite::Connection;
 
 use super::LocalEngine;
-use super::live::LiveRun;
 use super::reading::own_thread;
-use super::work::{Input, Started};
 use crate::error::Error;
-use crate::store::{self, Batch, NewRun, RunLog, RunRow, Stopping, StoreError, encode, encode_all};
-use crate::types::{
-    MOST_ID_BYTES, MOST_MESSAGE_BYTES, MOST_METADATA_BYTES, NewJob, RunStatus, Submitted, Turn, WhenBusy,
+use crate::run::{
+    Encoded, Input, LiveRun, NewRun, Requested, RunLog, RunRow, RunStore, Started, Stopping, check_length,
+    check_metadata, encode,
 };
+use crate::store::{self, Batch, StoreError};
+use crate::types::{NewJob, RunStatus, Submitted, Turn, WhenBusy};
 
 /// What became of a submission.
 enum Submission {
@@ -24,107 +24,6 @@ enum Submission {
     Busy(RunId),
     Queued { key: i64, stop: Option<(Box<RunRow>, Stopping)> },
     Started { key: i64, thread_key: i64, history: std::ops::Range<i64>, scope: Scope },
-}
-
-/// What is to be run: a turn, or a job.
-#[derive(Clone)]
-enum Requested {
-    Turn(Turn),
-    Job(NewJob),
-}
-
-impl Requested {
-    /// The thread of a turn, or the one that stands for the queue of a job.
-    fn thread(&self) -> ThreadId {
-        match self {
-            Self::Turn(turn) => turn.thread,
-            Self::Job(job) => ThreadId::from_bytes(*job.queue.as_bytes()),
-        }
-    }
-
-    fn graph(&self) -> &str {
-        match self {
-            Self::Turn(turn) => &turn.assistant,
-            Self::Job(job) => &job.graph,
-        }
-    }
-
-    fn when_busy(&self) -> WhenBusy {
-        match self {
-            Self::Turn(turn) => turn.when_busy,
-            Self::Job(_) => WhenBusy::Enqueue,
-        }
-    }
-
-    fn trace(&self) -> Option<TraceParent> {
-        match self {
-            Self::Turn(turn) => turn.trace,
-            Self::Job(_) => None,
-        }
-    }
-
-    fn title(&self) -> &str {
-        match self {
-            Self::Turn(turn) => turn.messages.first().map_or("", |message| message.text.as_str()),
-            Self::Job(_) => "",
-        }
-    }
-}
-
-/// What of a submission is stored, as it is stored.
-struct Encoded {
-    version: String,
-    options: String,
-    metadata: String,
-    stream_modes: String,
-    scope: String,
-    idempotency: Option<String>,
-    request: Option<String>,
-    messages: Vec<String>,
-}
-
-impl Encoded {
-    fn of(requested: &Requested, scope: &Scope, version: String) -> Result<Self, StoreError> {
-        let scope = encode(scope)?;
-        match requested {
-            Requested::Turn(turn) => Ok(Self {
-                version,
-                options: encode(&turn.options)?,
-                metadata: encode(&turn.metadata)?,
-                stream_modes: encode(&turn.stream_modes)?,
-                scope,
-                idempotency: turn.idempotency_key.clone(),
-                request: None,
-                messages: encode_all(&turn.messages)?,
-            }),
-            Requested::Job(job) => Ok(Self {
-                version,
-                options: "{}".to_owned(),
-                metadata: "{}".to_owned(),
-                stream_modes: "[]".to_owned(),
-                scope,
-                idempotency: None,
-                request: Some(encode(&job.request)?),
-                messages: Vec::new(),
-            }),
-        }
-    }
-
-    fn run<'a>(&'a self, id: RunId, graph: &'a str, trace: TraceParent) -> NewRun<'a> {
-        NewRun {
-            id,
-            thread_key: 0,
-            graph,
-            version: &self.version,
-            options: &self.options,
-            metadata: &self.metadata,
-            scope: &self.scope,
-            idempotency: self.idempotency.as_deref(),
-            stream_modes: &self.stream_modes,
-            request: self.request.as_deref(),
-            trace,
-        }
-    }
 }
 
 impl LocalEngine {
@@ -149,7 +48,7 @@ impl LocalEngine {
         let version = version.map(|version| version.to_string()).unwrap_or_default();
         let window = self.0.graphs.history(requested.graph());
         let encoded = Encoded::of(&requested, &scope, version)?;
-        check_metadata(encoded.options.len() + encoded.metadata.len() + encoded.stream_modes.len())?;
+        check_metadata(encoded.kept_bytes())?;
         let requested = Arc::new(requested);
         let (asked, whose) = (requested.clone(), scope.clone());
         let place = move |connection: &Connection| {
@@ -242,21 +141,6 @@ impl LocalEngine {
         self.0.live.add(run, live.clone());
         live
     }
-}
-
-/// Refuses messages that are too long.
-pub(super) fn check_length(messages: &[Message]) -> Result<(), Error> {
-    let length = |message: &Message| match message.id.as_ref().map_or(0, String::len) {
-        name if name > MOST_ID_BYTES => MOST_MESSAGE_BYTES + name,
-        _ => message.text.len(),
-    };
-    let longest = messages.iter().map(length).max().unwrap_or_default();
-    if longest > MOST_MESSAGE_BYTES { Err(Error::MessageTooLong(longest)) } else { Ok(()) }
-}
-
-/// Refuses to keep more with a thread or turn than may be.
-pub(super) fn check_metadata(bytes: usize) -> Result<(), Error> {
-    if bytes > MOST_METADATA_BYTES { Err(Error::MetadataTooLarge(bytes)) } else { Ok(()) }
 }
 
 fn place(

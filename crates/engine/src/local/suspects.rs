@@ -8,9 +8,8 @@
 use std::sync::atomic::Ordering;
 
 use super::LocalEngine;
-use super::live::LiveRun;
-use super::work::{Input, Started};
-use crate::store::{self, Batch, RunRow, SET_ASIDE, StoreError};
+use crate::run::{Input, LiveRun, RunRow, SET_ASIDE, Started};
+use crate::store::{self, Batch, StoreError};
 use crate::types::RunStatus;
 
 /// Whether a run that an earlier process left may be worked on.

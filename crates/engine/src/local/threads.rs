@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 
 use super::LocalEngine;
 use super::reading::own_thread;
-use super::submit::{check_length, check_metadata};
 use crate::error::Error;
-use crate::store::{self, Batch, Stopping, StoreError, ThreadRow, ThreadUse, encode, encode_all};
+use crate::run::{RunRow, Stopping, check_length, check_metadata, encode, encode_all};
+use crate::store::{self, Batch, StoreError, ThreadRow, ThreadUse};
 use crate::types::{Lifetime, Thread, ThreadUpdate};
 
 impl LocalEngine {
@@ -123,7 +123,7 @@ impl LocalEngine {
             Ok(Ok(runs))
         };
         let engine = self.clone();
-        let then = move |runs: Result<Vec<store::RunRow>, Error>| {
+        let then = move |runs: Result<Vec<RunRow>, Error>| {
             for run in runs? {
                 if let Some(live) = engine.0.live.remove(run.id) {
                     live.log.discard();

@@ -6,7 +6,7 @@ use ibid_core::{Scope, Tenant};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::error::StoreError;
-use super::rows::{encode, millis, now_ms, time};
+use crate::run::{encode, millis, now_ms, time};
 use crate::types::ApiKey;
 
 const COLUMNS: &str = "name, scope, role, per_minute, created_by, created_ms, expires_ms";

@@ -6,8 +6,8 @@ use rusqlite::{Connection, params, params_from_iter};
 use serde_json::Value;
 
 use super::error::StoreError;
-use super::rows::encode;
 use super::visibility::covered;
+use crate::run::encode;
 
 /// Keeps a question of a dataset; one that has its id is replaced, where it stands.
 pub(crate) fn put_item(

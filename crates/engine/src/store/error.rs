@@ -2,12 +2,17 @@
 
 use std::path::PathBuf;
 
+use crate::postgres::PostgresError;
+
 /// The file could not be opened, read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// SQLite failed.
     #[error("the engine's file failed")]
     Sqlite(#[from] rusqlite::Error),
+    /// Postgres failed.
+    #[error(transparent)]
+    Postgres(#[from] PostgresError),
     /// The operating system refused.
     #[error("cannot open {path}")]
     Open {
@@ -57,7 +62,23 @@ pub enum StoreError {
     Closed,
 }
 
+impl From<tokio_postgres::Error> for StoreError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Postgres(error.into())
+    }
+}
+
 impl StoreError {
+    /// Whether the same may succeed a moment later.
+    pub(crate) const fn may_pass(&self) -> bool {
+        matches!(self, Self::Postgres(error) if error.may_pass())
+    }
+
+    /// Whether something of the same name is there already.
+    pub(crate) const fn is_duplicate(&self) -> bool {
+        matches!(self, Self::Postgres(PostgresError::Duplicate))
+    }
+
     /// What is stored, or about to be, is not what it should be.
     pub(crate) fn damaged(error: impl std::fmt::Display) -> Self {
         Self::Damaged(error.to_string())

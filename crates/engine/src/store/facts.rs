@@ -5,9 +5,9 @@ use rusqlite::types::Value as Bound;
 use rusqlite::{Connection, params, params_from_iter};
 
 use super::error::StoreError;
-use super::rows::{encode, millis, now_ms, time};
 use super::visibility::{ThreadUse, visible};
 use crate::facts::{FactsRange, TurnFacts, TurnFilter, TurnMeasures};
+use crate::run::{encode, millis, now_ms, time};
 use crate::types::RunStatus;
 
 /// Keeps what came of a turn.

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params};
 
 use super::error::StoreError;
-use super::rows::{millis, time};
+use crate::run::{millis, time};
 use crate::types::Feedback;
 
 /// Keeps what somebody thought.

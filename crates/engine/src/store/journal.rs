@@ -1,18 +1,37 @@
 //! The journals of runs: finished steps and what was told, one row for each commit.
 
-use std::collections::BTreeMap;
-
-use ibid_core::{RunId, TurnEvent};
-use ibid_graph::{EventKind, Record, StepEvent};
+use ibid_core::RunId;
+use ibid_graph::Record;
 use rusqlite::{Connection, params};
 
 use super::error::StoreError;
+use super::pending_events;
 use super::traces::{packed_events, packed_steps};
-use crate::facts::TurnMeasures;
+use crate::run::EventTable;
+use crate::run::event_list::{JournalSummary, numbered};
 use crate::types::Event;
 
 /// How many rows one look reads at most, so that a long stream does not fill the memory.
 const ROWS_AT_ONCE: usize = 128;
+
+/// The tables that a run's events are written to.
+pub(super) struct Tables<'c>(pub(super) &'c Connection);
+
+impl EventTable for Tables<'_> {
+    fn add_pending(&mut self, run: i64, last: u64, list: &str) -> Result<Option<i64>, StoreError> {
+        pending_events::add(self.0, run, last, list).map(Some)
+    }
+
+    fn append(
+        &mut self,
+        run: i64,
+        last: u64,
+        record: Option<&Record>,
+        list: &str,
+    ) -> Result<bool, StoreError> {
+        append(self.0, run, last, record, list)
+    }
+}
 
 /// Writes a finished step, if there is one, and a list of events, of which the last has the number `last`. Returns
 /// whether the run is there; of one that was deleted nothing is written.
@@ -86,22 +105,6 @@ pub(crate) fn read_events(
     if found.is_empty() { packed_events(connection, key, run, after) } else { Ok(found) }
 }
 
-/// A list of events of which the last has the number `last`.
-pub(super) fn numbered(run: RunId, last: u64, list: &str) -> Result<Vec<Event>, StoreError> {
-    let events = parse(list)?;
-    let first = last + 1 - events.len() as u64;
-    Ok((first..).zip(events).map(|(seq, what)| Event { run, seq, what }).collect())
-}
-
-/// What the events of an unfinished run say of how far it came.
-#[derive(Default)]
-pub(crate) struct JournalSummary {
-    /// The highest attempt at each step.
-    pub(crate) attempts: BTreeMap<u32, u32>,
-    /// What its models used.
-    pub(crate) measures: TurnMeasures,
-}
-
 /// Sums up the events of a run.
 pub(crate) fn summary(connection: &Connection, run: i64) -> Result<JournalSummary, StoreError> {
     let mut statement =
@@ -109,19 +112,7 @@ pub(crate) fn summary(connection: &Connection, run: i64) -> Result<JournalSummar
     let mut rows = statement.query([run])?;
     let mut summary = JournalSummary::default();
     while let Some(row) = rows.next()? {
-        for event in parse(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)? {
-            let seen = summary.attempts.entry(event.step).or_default();
-            *seen = event.attempt.max(*seen);
-            if let EventKind::Custom { name, value } = event.kind
-                && let TurnEvent::ModelUsage(used) = TurnEvent::from_custom(&name, value)
-            {
-                summary.measures.add_usage(used);
-            }
-        }
+        summary.add(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)?;
     }
     Ok(summary)
-}
-
-fn parse(events: &str) -> Result<Vec<StepEvent>, StoreError> {
-    serde_json::from_str(events).map_err(StoreError::damaged)
 }

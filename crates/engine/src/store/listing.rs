@@ -6,9 +6,9 @@ use rusqlite::{Connection, params_from_iter};
 use serde_json::Value;
 
 use super::error::StoreError;
-use super::rows::millis;
 use super::threads::{COLUMNS, STATUS, read};
 use super::visibility::{ThreadUse, visible};
+use crate::run::millis;
 use crate::types::{Thread, ThreadField, ThreadFilter, ThreadPage};
 
 /// A page of the threads of the scope.

@@ -2,6 +2,8 @@
 //! unfinished runs, and the statements.
 
 mod api_keys;
+#[cfg(test)]
+mod conforms;
 mod datasets;
 mod error;
 mod facts;
@@ -10,7 +12,6 @@ mod file;
 mod journal;
 mod latency;
 mod listing;
-mod log;
 mod pending_events;
 mod readers;
 mod rows;
@@ -30,14 +31,12 @@ pub(crate) use file::{
     Lock, copy_pages, is_current, log_bytes, make_private, migrate_copy, migrated_copy, open_for_writing,
     open_to_look, quick_check, reclaim_space, remove_copies_older_than, schema_of, size_bytes,
 };
-pub(crate) use journal::{JournalSummary, last_number, read_events, read_steps, summary};
+pub(crate) use journal::{last_number, read_events, read_steps, summary};
 pub(crate) use listing::{count_threads, list_threads};
-pub(crate) use log::{FlushQueue, RunCommit, RunLog, Sink};
 #[cfg(test)]
 pub(crate) use pending_events::fold_all_into_journal;
 pub(crate) use pending_events::trim_pending_events;
 pub(crate) use readers::Readers;
-pub(crate) use rows::{NewRun, RunRow, SET_ASIDE, Stopping, encode, encode_all, now_ms};
 pub(crate) use runs::*;
 pub(crate) use spending::{spend, spent};
 pub(crate) use threads::*;

@@ -1,31 +1,17 @@
 //! What was told since the last row of a journal: written to the end of one table by all runs, and moved into the journals
 //! with their next steps.
 
-use ibid_graph::StepEvent;
 use rusqlite::{Connection, params};
 
 use super::error::StoreError;
 use super::journal::{append, last_number};
+use crate::run::event_list::join;
 
 /// Writes a list of events of a run, of which the last has the number `last`; returns the row.
 pub(super) fn add(connection: &Connection, run: i64, last: u64, events: &str) -> Result<i64, StoreError> {
     let sql = "INSERT INTO pending_events (run, last, events) VALUES (?1, ?2, ?3)";
     connection.prepare_cached(sql)?.execute(params![run, last, events])?;
     Ok(connection.last_insert_rowid())
-}
-
-/// Events as a list.
-pub(super) fn list(events: &[&StepEvent]) -> Result<String, StoreError> {
-    serde_json::to_string(events).map_err(StoreError::damaged)
-}
-
-/// Adds what stands in a list to others.
-pub(super) fn join(all: &mut String, list: &str) {
-    let inside = list.strip_prefix('[').and_then(|list| list.strip_suffix(']')).unwrap_or(list);
-    if !all.is_empty() && !inside.is_empty() {
-        all.push(',');
-    }
-    all.push_str(inside);
 }
 
 /// Drops the rows before one.

@@ -7,9 +7,10 @@ use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 
 use super::error::StoreError;
 use super::journal::{copy_steps, forget_steps};
-use super::rows::{ENDED_IN_ORDER, NewRun, RUN_COLUMNS, RunRow, Stopping, encode, now_ms};
+use super::rows::{RUN_COLUMNS, read_run};
 use super::threads::{append_messages, copy_thread, forget_messages};
 use super::visibility::{ThreadUse, visible};
+use crate::run::{ENDED_IN_ORDER, NewRun, RunRow, Stopping, encode, now_ms};
 use crate::types::{RunStatus, UnfinishedJob};
 
 const JOINED: &str = "runs JOIN threads ON threads.key = runs.thread";
@@ -24,13 +25,13 @@ pub(crate) fn find_run(
     let (wanted, bound) = visible(scope, to, 2)?;
     let sql = format!("SELECT {RUN_COLUMNS} FROM {JOINED} WHERE runs.id = ?1 AND {wanted}");
     let values = std::iter::once(Bound::from(id.as_bytes().to_vec())).chain(bound);
-    Ok(connection.prepare_cached(&sql)?.query_row(params_from_iter(values), RunRow::read).optional()?)
+    Ok(connection.prepare_cached(&sql)?.query_row(params_from_iter(values), read_run).optional()?)
 }
 
 /// Finds a run of any tenant, for the engine's own work on it.
 pub(crate) fn find_any_run(connection: &Connection, id: RunId) -> Result<Option<RunRow>, StoreError> {
     let sql = format!("SELECT {RUN_COLUMNS} FROM {JOINED} WHERE runs.id = ?1");
-    Ok(connection.prepare_cached(&sql)?.query_row([id.as_bytes()], RunRow::read).optional()?)
+    Ok(connection.prepare_cached(&sql)?.query_row([id.as_bytes()], read_run).optional()?)
 }
 
 /// The run that an idempotency key was used for.
@@ -48,7 +49,7 @@ pub(crate) fn run_of_key(
 fn select(connection: &Connection, rest: &str, thread: i64) -> Result<Vec<RunRow>, StoreError> {
     let sql = format!("SELECT {RUN_COLUMNS} FROM {JOINED} WHERE thread = ?1 {rest} ORDER BY queue_position");
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map([thread], RunRow::read)?;
+    let rows = statement.query_map([thread], read_run)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
@@ -67,7 +68,7 @@ pub(crate) fn active_of_thread(connection: &Connection, thread: i64) -> Result<O
     let sql = format!(
         "SELECT {RUN_COLUMNS} FROM {JOINED} WHERE thread = ?1 AND ended_ms IS NULL ORDER BY queue_position LIMIT 1"
     );
-    Ok(connection.prepare_cached(&sql)?.query_row([thread], RunRow::read).optional()?)
+    Ok(connection.prepare_cached(&sql)?.query_row([thread], read_run).optional()?)
 }
 
 /// How a run was told to end, if it was.
@@ -83,7 +84,7 @@ pub(crate) fn unfinished(connection: &Connection) -> Result<Vec<(Tenant, RunRow)
         "SELECT {RUN_COLUMNS}, tenant FROM {JOINED} WHERE ended_ms IS NULL ORDER BY runs.thread, queue_position"
     );
     let mut statement = connection.prepare(&sql)?;
-    let rows = statement.query_map([], |row| Ok((row.get::<_, String>("tenant")?, RunRow::read(row)?)))?;
+    let rows = statement.query_map([], |row| Ok((row.get::<_, String>("tenant")?, read_run(row)?)))?;
     rows.map(|row| {
         let (tenant, row) = row?;
         Ok((tenant.parse().map_err(StoreError::damaged)?, row))

@@ -8,8 +8,8 @@ use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, params_from_it
 
 use super::error::StoreError;
 use super::pending_events::fold_all_into_journal;
-use super::rows::{encode, now_ms, object, time};
 use super::visibility::{ThreadUse, visible};
+use crate::run::{encode, now_ms, object, time};
 use crate::types::{MOST_WINDOW_BYTES, MessageWindow, Thread, ThreadMessage, ThreadStatus};
 
 /// How much of the first message becomes the title.
@@ -19,8 +19,8 @@ const TITLE_LETTERS: usize = 80;
 pub(crate) struct ThreadRow {
     pub(crate) key: i64,
     pub(crate) thread: Thread,
-    corpora: Option<String>,
-    labels: String,
+    pub(crate) corpora: Option<String>,
+    pub(crate) labels: String,
 }
 
 impl ThreadRow {
@@ -97,7 +97,8 @@ pub(crate) fn create_thread(
     Ok(connection.prepare_cached(sql)?.insert(values)?)
 }
 
-fn titled(text: &str) -> String {
+/// The title that a first message gives.
+pub(crate) fn titled(text: &str) -> String {
     let words: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     words.chars().take(TITLE_LETTERS).collect()
 }

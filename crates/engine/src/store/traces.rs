@@ -1,40 +1,12 @@
-//! The journals of turns that ended some time ago, packed: what a turn told and what each step changed, for whoever wants to
-//! know later how an answer came about.
+//! The journals of turns that ended some time ago, packed.
 
 use ibid_core::RunId;
 use ibid_graph::Record;
 use rusqlite::{Connection, OptionalExtension, params};
-use serde::{Deserialize, Serialize};
 
 use super::error::StoreError;
-use super::journal::numbered;
+use crate::run::packing::{self, PackedRow, PackedStep};
 use crate::types::Event;
-
-/// How hard it is packed: what comes after costs much time for little room.
-const LEVEL: i32 = 6;
-
-/// A packed trace has at most so many bytes. Of a larger one, only what was told is kept, if that fits.
-const LARGEST: usize = 512 << 10;
-
-/// And so many when it is unpacked, whatever the file says.
-const LARGEST_UNPACKED: usize = 64 << 20;
-
-/// A row of a journal.
-#[derive(Serialize, Deserialize)]
-struct PackedRow {
-    last: i64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    step: Option<PackedStep>,
-    /// The events as the journal has them, which is a list in JSON.
-    events: String,
-}
-
-#[derive(Serialize, Deserialize)]
-struct PackedStep {
-    number: u32,
-    node: String,
-    update: String,
-}
 
 /// The journal of a run that ended, to be dropped.
 pub(crate) struct EndedJournal {
@@ -94,33 +66,17 @@ fn pack(connection: &Connection, run: i64) -> Result<Option<Vec<u8>>, StoreError
         };
         Ok(PackedRow { last: row.get(0)?, step, events: row.get(4)? })
     })?;
-    let mut rows: Vec<PackedRow> = rows.collect::<Result<_, _>>()?;
-    let mut packed = packed(&rows)?;
-    if packed.len() > LARGEST {
-        rows.iter_mut().for_each(|row| row.step = None);
-        packed = self::packed(&rows)?;
-    }
-    Ok(Some(packed).filter(|packed| !rows.is_empty() && packed.len() <= LARGEST))
+    packing::pack(rows.collect::<Result<_, _>>()?)
 }
 
-fn packed(rows: &[PackedRow]) -> Result<Vec<u8>, StoreError> {
-    let text = serde_json::to_vec(rows).map_err(StoreError::damaged)?;
-    zstd::bulk::compress(&text, LEVEL).map_err(StoreError::damaged)
-}
-
-fn unpacked(connection: &Connection, run: i64) -> Result<Vec<PackedRow>, StoreError> {
+fn packed(connection: &Connection, run: i64) -> Result<Option<Vec<u8>>, StoreError> {
     let mut statement = connection.prepare_cached("SELECT packed FROM traces WHERE run = ?1")?;
-    let packed: Option<Vec<u8>> = statement.query_row([run], |row| row.get(0)).optional()?;
-    let Some(packed) = packed else { return Ok(Vec::new()) };
-    let text = zstd::bulk::decompress(&packed, LARGEST_UNPACKED).map_err(StoreError::damaged)?;
-    serde_json::from_slice(&text).map_err(StoreError::damaged)
+    Ok(statement.query_row([run], |row| row.get(0)).optional()?)
 }
 
 /// The finished steps of a turn whose journal was packed, in order.
 pub(super) fn packed_steps(connection: &Connection, run: i64) -> Result<Vec<Record>, StoreError> {
-    let steps = unpacked(connection, run)?.into_iter().filter_map(|row| row.step);
-    let record = |step: PackedStep| Record { step: step.number, node: step.node.into(), update: step.update };
-    Ok(steps.map(record).collect())
+    packing::unpack_steps(packed(connection, run)?.as_deref())
 }
 
 /// The events after a number of a turn whose journal was packed, in order.
@@ -130,14 +86,7 @@ pub(super) fn packed_events(
     run: RunId,
     after: u64,
 ) -> Result<Vec<Event>, StoreError> {
-    let mut found = Vec::new();
-    for row in unpacked(connection, key)? {
-        // Steps that a fork took over have numbers below 1 and tell nothing.
-        if let Ok(last) = u64::try_from(row.last).map(|last| last.max(1)) {
-            found.extend(numbered(run, last, &row.events)?.into_iter().filter(|event| event.seq > after));
-        }
-    }
-    Ok(found)
+    packing::unpack_events(packed(connection, key)?.as_deref(), run, after)
 }
 
 /// Drops some traces of turns that ended before a time; returns how many.

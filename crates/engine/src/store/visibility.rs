@@ -5,7 +5,7 @@ use ibid_core::Scope;
 use rusqlite::types::Value as Bound;
 
 use super::error::StoreError;
-use super::rows::encode;
+use crate::run::encode;
 
 /// What is to be done with a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

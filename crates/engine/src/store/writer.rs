@@ -7,13 +7,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use async_trait::async_trait;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::error::StoreError;
 use super::file::reclaim_space;
+use super::journal::Tables;
 use super::latency::LatencyEwma;
-use super::log::{RunCommit, RunLog};
+use crate::run::{RunCommit, RunLog, StepWriter, Unflushed};
 
 /// The most that shares one commit.
 const LARGEST_BATCH: usize = 512;
@@ -153,6 +155,17 @@ impl Writer {
     }
 }
 
+#[async_trait]
+impl StepWriter for Writer {
+    async fn write_step(&self, log: &Arc<RunLog>, step: Unflushed) -> Result<(), StoreError> {
+        let write = move |_: &_| {
+            let Unflushed { record, finished } = step.clone();
+            Ok(RunCommit { value: (), events: vec![finished], record: Some(record) })
+        };
+        self.write_run(log, write).await
+    }
+}
+
 trait Job: Send {
     fn perform(&mut self, connection: &Connection) -> Result<(), StoreError>;
     fn rollback(&self);
@@ -182,9 +195,9 @@ where
         let RunCommit { value, events, record } = (self.work)(connection)?;
         self.done = Some(value);
         if let Some(run) = &self.batch.run {
-            run.write(connection, events, record.as_ref())?;
+            run.write(&mut Tables(connection), events, record.as_ref())?;
         }
-        self.batch.others.iter().try_for_each(|log| log.write(connection, Vec::new(), None))
+        self.batch.others.iter().try_for_each(|log| log.write(&mut Tables(connection), Vec::new(), None))
     }
 
     fn rollback(&self) {

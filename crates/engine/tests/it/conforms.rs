@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use ibid_engine::{Engine, Graphs, LocalEngine, LocalSettings, conformance};
+use ibid_engine::{Engine, Graphs, LocalEngine, RunSettings, conformance};
 
 struct Local {
     folder: tempfile::TempDir,
@@ -19,7 +19,7 @@ fn address(engine: &Arc<dyn Engine>) -> usize {
 impl conformance::Subject for Local {
     async fn open(&self, store: &str, assistants: Graphs) -> Arc<dyn Engine> {
         let path = self.folder.path().join(store).join("engine.db");
-        let engine = LocalEngine::open(&path, assistants, LocalSettings::default()).await.unwrap();
+        let engine = LocalEngine::open(&path, assistants, RunSettings::default()).await.unwrap();
         let shared: Arc<dyn Engine> = Arc::new(engine.clone());
         self.open.lock().unwrap().insert(address(&shared), engine);
         shared

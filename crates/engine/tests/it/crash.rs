@@ -12,7 +12,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use ibid_core::{Message, RunId, Scope, Tenant, ThreadId, TurnInput};
 use ibid_engine::{
-    Engine, EngineFile, GraphEntry, Graphs, LocalEngine, LocalSettings, MessageWindow, RunStatus, Turn,
+    Engine, EngineFile, GraphEntry, Graphs, LocalEngine, MessageWindow, RunSettings, RunStatus, Turn,
 };
 use ibid_graph::{Context, END, EventKind, Graph, NodeError, START, State};
 use rand::rngs::StdRng;
@@ -117,7 +117,7 @@ fn scope() -> Scope {
 async fn open(folder: &Path) -> LocalEngine {
     let graphs = graphs(&append(folder, "performed"));
     // A turn may be unlucky many times and is not to be set aside for it.
-    let settings = LocalSettings { crashes: i64::MAX, ..LocalSettings::default() };
+    let settings = RunSettings { crashes: i64::MAX, ..RunSettings::default() };
     loop {
         match LocalEngine::open(&folder.join("engine.db"), graphs.clone(), settings.clone()).await {
             Ok(engine) => return engine,

@@ -7,8 +7,8 @@ use futures_util::StreamExt;
 use ibid_core::model::{Day, Spending};
 use ibid_core::{Message, RunId, Scope, Tenant, ThreadId, TurnInput};
 use ibid_engine::{
-    Engine, EngineFile, Error, Event, GraphEntry, Graphs, Lifetime, LocalEngine, LocalSettings,
-    MessageWindow, ThreadFilter, ThreadPage, Turn,
+    Engine, EngineFile, Error, Event, GraphEntry, Graphs, Lifetime, LocalEngine, MessageWindow, RunSettings,
+    ThreadFilter, ThreadPage, Turn,
 };
 use ibid_graph::{END, Graph, START, State};
 
@@ -36,7 +36,7 @@ fn bulky() -> Graphs {
 }
 
 async fn open(path: &Path) -> Result<LocalEngine, Error> {
-    LocalEngine::open(path, bulky(), LocalSettings::default()).await
+    LocalEngine::open(path, bulky(), RunSettings::default()).await
 }
 
 fn scope() -> Scope {
@@ -133,10 +133,10 @@ async fn dropped_steps_leave_a_trace_give_their_room_back_and_messages_stay() {
 #[tokio::test]
 async fn the_retention_time_is_kept_without_being_asked() {
     let folder = tempfile::tempdir().unwrap();
-    let settings = LocalSettings {
+    let settings = RunSettings {
         retention: Duration::from_millis(200),
         trace_retention: Duration::from_millis(400),
-        ..LocalSettings::default()
+        ..RunSettings::default()
     };
     let engine = LocalEngine::open(&folder.path().join("engine.db"), bulky(), settings).await.unwrap();
     let run = run_turns(&engine, ThreadId::new(), 1).await;
@@ -161,7 +161,7 @@ fn stands_in(folder: &Path, text: &str) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_a_thread_that_was_deleted_no_byte_is_left() {
     let folder = tempfile::tempdir().unwrap();
-    let settings = LocalSettings { retention: Duration::from_secs(24), ..LocalSettings::default() };
+    let settings = RunSettings { retention: Duration::from_secs(24), ..RunSettings::default() };
     let engine = LocalEngine::open(&folder.path().join("engine.db"), bulky(), settings).await.unwrap();
     let (kept, deleted) = (ThreadId::new(), ThreadId::new());
     for (thread, says) in [(kept, "quince"), (deleted, "damson")] {
@@ -194,10 +194,10 @@ async fn begin(engine: &LocalEngine, scope: &Scope, said: String) {
 async fn threads_are_kept_as_long_as_their_tenants_say() {
     let folder = tempfile::tempdir().unwrap();
     let of = |name: &str| Scope::of(name.parse().unwrap());
-    let settings = LocalSettings {
+    let settings = RunSettings {
         thread_retention: Some(Duration::from_secs(3600)),
         tenant_retention: [("brief".parse().unwrap(), Duration::ZERO)].into(),
-        ..LocalSettings::default()
+        ..RunSettings::default()
     };
     let engine = LocalEngine::open(&folder.path().join("engine.db"), bulky(), settings).await.unwrap();
     for name in ["brief", "other"] {
@@ -214,7 +214,7 @@ async fn threads_are_kept_as_long_as_their_tenants_say() {
 async fn of_a_tenant_that_was_purged_no_byte_is_left() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("engine.db");
-    let engine = LocalEngine::open(&path, bulky(), LocalSettings::default()).await.unwrap();
+    let engine = LocalEngine::open(&path, bulky(), RunSettings::default()).await.unwrap();
     let of = |name: &str| Scope::of(name.parse().unwrap());
     for (name, says) in [("stays", "quince"), ("medlar", "damson")] {
         for length in [1, 20, 5000] {
@@ -244,7 +244,7 @@ async fn a_turn_whose_assistant_is_gone_fails_and_says_so() {
         .unwrap();
     let program = slow.compile(|_: TurnInput| Ok(Bulk(String::new())), |_: &Bulk| Vec::new());
     let assistants = [("slow".to_owned(), GraphEntry::turn(program))].into_iter().collect();
-    let engine = LocalEngine::open(&path, assistants, LocalSettings::default()).await.unwrap();
+    let engine = LocalEngine::open(&path, assistants, RunSettings::default()).await.unwrap();
     let turn = Turn::new(ThreadId::new(), "slow", Message::user("go"));
     let run = engine.submit(&scope(), turn).await.unwrap().run;
     engine.close().await;
@@ -280,7 +280,7 @@ async fn what_tenants_have_used_outlives_the_engine() {
 async fn a_temporary_thread_does_not_outlive_its_use() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("engine.db");
-    let engine = LocalEngine::open(&path, Graphs::default(), LocalSettings::default()).await.unwrap();
+    let engine = LocalEngine::open(&path, Graphs::default(), RunSettings::default()).await.unwrap();
     let [kept, dropped] = [ThreadId::new(), ThreadId::new()];
     engine.create_thread(&scope(), kept, serde_json::Map::new(), Lifetime::Kept).await.unwrap();
     engine.create_thread(&scope(), dropped, serde_json::Map::new(), Lifetime::Temporary).await.unwrap();

@@ -7,3 +7,5 @@ mod crash;
 mod faulty_disk;
 mod file;
 mod pending_events;
+mod postgres;
+mod shared;

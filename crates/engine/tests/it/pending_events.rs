@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use ibid_core::{Message, RunId, Scope, Tenant, ThreadId, TurnInput};
-use ibid_engine::{Engine, GraphEntry, Graphs, LocalEngine, LocalSettings, Turn};
+use ibid_engine::{Engine, GraphEntry, Graphs, LocalEngine, RunSettings, Turn};
 use ibid_graph::{END, EventKind, Graph, START, State};
 
 /// More words than are kept at hand, so that some must be read from the file.
@@ -40,7 +40,7 @@ fn talker() -> Graphs {
 }
 
 async fn open(path: &Path) -> LocalEngine {
-    let settings = LocalSettings { event_delay: Duration::from_millis(2), ..LocalSettings::default() };
+    let settings = RunSettings { event_delay: Duration::from_millis(2), ..RunSettings::default() };
     LocalEngine::open(path, talker(), settings).await.unwrap()
 }
 

@@ -11,13 +11,13 @@ use ibid_graph::{EventKind, EventSink, StepEvent};
 use tracing::Span;
 
 use super::live::LiveRun;
+use super::log::Sink;
 use super::work::Started;
 use crate::facts::TurnMeasures;
-use crate::store::Sink;
 use crate::types::RunStatus;
 
 /// Where the events of a run go, with an eye on the first word of its answer and on what its models use.
-pub(super) struct TurnSink {
+pub(crate) struct TurnSink {
     sink: Sink,
     live: LiveRun,
     graph: String,
@@ -25,7 +25,7 @@ pub(super) struct TurnSink {
 }
 
 impl TurnSink {
-    pub(super) fn new(turn: &Started, live: &LiveRun) -> Self {
+    pub(crate) fn new(turn: &Started, live: &LiveRun) -> Self {
         let spoken = AtomicBool::new(turn.is_job());
         Self { sink: Sink(Arc::clone(&live.log)), live: live.clone(), graph: turn.graph.clone(), spoken }
     }
@@ -57,7 +57,7 @@ fn milliseconds(duration: Duration) -> u64 {
 }
 
 /// What was measured of a turn that ends with an answer, or without one.
-pub(super) fn measured(live: &LiveRun, answer: Option<&AnswerMetadata>) -> TurnMeasures {
+pub(crate) fn measured(live: &LiveRun, answer: Option<&AnswerMetadata>) -> TurnMeasures {
     let mut measures = live.measures().clone();
     measures.took_ms = live.elapsed().map(milliseconds);
     if let Some(answer) = answer {
@@ -73,7 +73,7 @@ pub(super) fn measured(live: &LiveRun, answer: Option<&AnswerMetadata>) -> TurnM
 }
 
 /// A run ended, in the span of its own.
-pub(super) fn run_ended(
+pub(crate) fn run_ended(
     turn: &Started,
     live: &LiveRun,
     status: RunStatus,

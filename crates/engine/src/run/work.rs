@@ -8,25 +8,25 @@ use serde_json::Value;
 
 use super::graphs::RunOutput;
 use super::journal::Unflushed;
-use crate::store::RunRow;
+use super::rows::RunRow;
 
 /// A turn that has been started, in this process or an earlier one.
-pub(super) struct Started {
-    pub(super) key: i64,
-    pub(super) run: RunId,
-    pub(super) thread_key: i64,
-    pub(super) thread: ThreadId,
-    pub(super) graph: String,
+pub(crate) struct Started {
+    pub(crate) key: i64,
+    pub(crate) run: RunId,
+    pub(crate) thread_key: i64,
+    pub(crate) thread: ThreadId,
+    pub(crate) graph: String,
     /// The place in its trace.
-    pub(super) trace: Option<TraceParent>,
-    pub(super) input: Input,
+    pub(crate) trace: Option<TraceParent>,
+    pub(crate) input: Input,
     /// Whether a process had begun it and did not end it.
-    pub(super) left: bool,
+    pub(crate) left: bool,
 }
 
 impl Started {
     /// Whether it is a job, and no turn.
-    pub(super) fn is_job(&self) -> bool {
+    pub(crate) fn is_job(&self) -> bool {
         match &self.input {
             Input::Turn { .. } => false,
             Input::Job { .. } => true,
@@ -36,7 +36,7 @@ impl Started {
 }
 
 /// Where the input of a turn is.
-pub(super) enum Input {
+pub(crate) enum Input {
     /// Here, except for the history.
     Turn { scope: Scope, messages: Vec<Message>, options: TurnOptions, history: Range<i64> },
     /// Here.
@@ -61,7 +61,7 @@ impl From<RunRow> for Started {
 }
 
 /// How far a turn came.
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     /// It reached its end and says this; its last step may not be written down yet.
     Done(RunOutput, Option<Unflushed>),
     /// It was stopped and had this; its last step may not be written down yet.

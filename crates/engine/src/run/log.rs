@@ -7,13 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ibid_core::RunId;
 use ibid_graph::{EventKind, EventSink, Record, StepEvent};
-use rusqlite::Connection;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use super::error::StoreError;
-use super::journal::{append, numbered};
-use super::pending_events;
+use super::event_list::{self, numbered};
+use crate::store::StoreError;
 use crate::types::Event;
 
 /// How many committed events are kept in memory for listeners. Whoever is further behind reads the file.
@@ -40,6 +38,22 @@ impl<T> RunCommit<T> {
     pub(crate) fn with_events(value: T, events: Vec<StepEvent>) -> Self {
         Self { value, events, record: None }
     }
+}
+
+/// Where a transaction puts what a run told.
+pub(crate) trait EventTable {
+    /// Puts down a list of events, of which the last has the number `last`. Returns the row, if it is to move into the journal
+    /// with the next step.
+    fn add_pending(&mut self, run: i64, last: u64, list: &str) -> Result<Option<i64>, StoreError>;
+
+    /// Appends a list of events to the journal, with the step that they end with, if they do. Returns whether the run is there.
+    fn append(
+        &mut self,
+        run: i64,
+        last: u64,
+        record: Option<&Record>,
+        list: &str,
+    ) -> Result<bool, StoreError>;
 }
 
 /// Runs with pending events, in the order in which they began to wait.
@@ -100,6 +114,10 @@ impl FlushQueue {
 pub(crate) struct RunLog {
     run: RunId,
     key: i64,
+    /// Which claim of the run this is, where several processes could have it.
+    epoch: i64,
+    /// Held while something of the run is written, where that is not the work of one thread.
+    writing: Arc<tokio::sync::Mutex<()>>,
     queue: Arc<FlushQueue>,
     /// Number of the last committed event.
     committed: watch::Sender<u64>,
@@ -125,7 +143,7 @@ impl EventRows {
         let first = if self.count == 0 { row } else { self.first };
         *self =
             Self { count: self.count + 1, first, newest: row, last, text: std::mem::take(&mut self.text) };
-        pending_events::join(&mut self.text, list);
+        event_list::join(&mut self.text, list);
     }
 
     /// Takes what another has after this.
@@ -134,7 +152,7 @@ impl EventRows {
             let first = if self.count == 0 { other.first } else { self.first };
             let text = std::mem::take(&mut self.text);
             *self = Self { count: self.count + other.count, first, text, ..other };
-            pending_events::join(&mut self.text, &other.text);
+            event_list::join(&mut self.text, &other.text);
         }
     }
 }
@@ -201,9 +219,36 @@ impl LogState {
 impl RunLog {
     /// The log of a run whose events up to `committed` are stored.
     pub(crate) fn new(run: RunId, key: i64, committed: u64, queue: Arc<FlushQueue>) -> Arc<Self> {
+        Self::claimed(run, key, 0, committed, queue)
+    }
+
+    /// The same, of one claim of the run.
+    pub(crate) fn claimed(
+        run: RunId,
+        key: i64,
+        epoch: i64,
+        committed: u64,
+        queue: Arc<FlushQueue>,
+    ) -> Arc<Self> {
         let state = Mutex::new(LogState { committed, ..LogState::default() });
-        let committed = watch::Sender::new(committed);
-        Arc::new(Self { run, key, queue, committed, discarded: AtomicBool::new(false), state })
+        let (committed, writing) = (watch::Sender::new(committed), Arc::default());
+        let discarded = AtomicBool::new(false);
+        Arc::new(Self { run, key, epoch, writing, queue, committed, discarded, state })
+    }
+
+    /// Which run.
+    pub(crate) fn run(&self) -> RunId {
+        self.run
+    }
+
+    /// Which claim of it.
+    pub(crate) fn epoch(&self) -> i64 {
+        self.epoch
+    }
+
+    /// Held while something of the run is written.
+    pub(crate) fn writing(&self) -> Arc<tokio::sync::Mutex<()>> {
+        self.writing.clone()
     }
 
     /// The key of the run.
@@ -306,7 +351,7 @@ impl RunLog {
     /// Writes what is pending into the transaction under way, and `last` after it with the step that it finishes.
     pub(crate) fn write(
         &self,
-        connection: &Connection,
+        table: &mut impl EventTable,
         last: Vec<StepEvent>,
         record: Option<&Record>,
     ) -> Result<(), StoreError> {
@@ -329,21 +374,22 @@ impl RunLog {
         transaction.events.extend(last.into_iter().map(|event| (event, false)));
         let new: Vec<&StepEvent> = transaction.events[before..].iter().map(|(event, _)| event).collect();
         let number = state.committed + transaction.events.len() as u64;
-        let list = pending_events::list(&new)?;
+        let list = event_list::list(&new)?;
         // Not all runs at the same moment.
         let full = state.rows.count >= MOST_ROWS + self.key % MOST_ROWS;
         if !closes && !fold && !full {
-            let row = pending_events::add(connection, self.key, number, &list)?;
-            transaction.rows.add(row, number, &list);
+            if let Some(row) = table.add_pending(self.key, number, &list)? {
+                transaction.rows.add(row, number, &list);
+            }
             return Ok(());
         }
         let mut all = String::new();
         if !transaction.folds {
             all.clone_from(&state.rows.text);
-            pending_events::join(&mut all, &transaction.rows.text);
+            event_list::join(&mut all, &transaction.rows.text);
         }
-        pending_events::join(&mut all, &list);
-        if append(connection, self.key, number, record, &format!("[{all}]"))? {
+        event_list::join(&mut all, &list);
+        if table.append(self.key, number, record, &format!("[{all}]"))? {
             transaction.folds = true;
         } else {
             state.discard();

@@ -6,21 +6,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ibid_core::{RunId, Tenant};
+use ibid_graph::{EventKind, StepEvent};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
+use super::log::RunLog;
+use super::rows::Stopping;
 use crate::facts::TurnMeasures;
-use crate::store::{RunLog, Stopping};
 
 /// What this process holds of a run that has not ended.
 #[derive(Clone)]
-pub(super) struct LiveRun {
+pub(crate) struct LiveRun {
     /// Whose it is.
-    pub(super) tenant: Tenant,
+    pub(crate) tenant: Tenant,
     /// Its journal.
-    pub(super) log: Arc<RunLog>,
+    pub(crate) log: Arc<RunLog>,
     /// Stops its node.
-    pub(super) cancel: CancellationToken,
+    pub(crate) cancel: CancellationToken,
     began: Instant,
     /// Whether how long it takes says something: not if it waited for a person, or was left by an earlier process.
     timed: Arc<AtomicBool>,
@@ -34,7 +36,7 @@ pub(super) struct LiveRun {
 
 impl LiveRun {
     /// A run that is about to be followed, run or waited for.
-    pub(super) fn new(tenant: Tenant, log: Arc<RunLog>) -> Self {
+    pub(crate) fn new(tenant: Tenant, log: Arc<RunLog>) -> Self {
         Self {
             tenant,
             log,
@@ -49,23 +51,23 @@ impl LiveRun {
     }
 
     /// Lets others wait until it is past a step.
-    pub(super) fn take_lane(&self, step: i64, lane: OwnedSemaphorePermit) {
+    pub(crate) fn take_lane(&self, step: i64, lane: OwnedSemaphorePermit) {
         *self.lane.lock().unwrap_or_else(PoisonError::into_inner) = Some((step, lane));
     }
 
     /// Lets others go on, if it is past the step that they waited for.
-    pub(super) fn passed(&self, step: u32) {
+    pub(crate) fn passed(&self, step: u32) {
         let mut lane = self.lane.lock().unwrap_or_else(PoisonError::into_inner);
         lane.take_if(|(suspect, _)| i64::from(step) > *suspect);
     }
 
     /// Lets others go on.
-    pub(super) fn leave_lane(&self) {
+    pub(crate) fn leave_lane(&self) {
         self.lane.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     /// Stops the run's node and says how the run is to end. To forget it outweighs to keep it.
-    pub(super) fn stop(&self, how: Stopping) {
+    pub(crate) fn stop(&self, how: Stopping) {
         let mut stopping = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
         if *stopping != Some(Stopping::Rollback) {
             *stopping = Some(how);
@@ -75,73 +77,83 @@ impl LiveRun {
     }
 
     /// How long ago it was submitted, if that says something.
-    pub(super) fn elapsed(&self) -> Option<Duration> {
+    pub(crate) fn elapsed(&self) -> Option<Duration> {
         self.timed.load(Ordering::Relaxed).then(|| self.began.elapsed())
     }
 
     /// From now on, how long it takes says nothing.
-    pub(super) fn stop_clock(&self) {
+    pub(crate) fn stop_clock(&self) {
         self.timed.store(false, Ordering::Relaxed);
     }
 
     /// What was measured of it so far.
-    pub(super) fn measures(&self) -> MutexGuard<'_, TurnMeasures> {
+    pub(crate) fn measures(&self) -> MutexGuard<'_, TurnMeasures> {
         self.measures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes over what was measured in an earlier process, if nothing was in this one.
-    pub(super) fn measured_before(&self, before: TurnMeasures) {
+    pub(crate) fn measured_before(&self, before: TurnMeasures) {
         let mut measures = self.measures();
         if *measures == TurnMeasures::default() {
             *measures = before;
         }
     }
 
+    /// Tells that the run goes on after the process that ran it had ended.
+    pub(crate) fn tell_recovered(&self) {
+        self.log.add(StepEvent::of_run(EventKind::RunRecovered));
+    }
+
     /// Claims the work on the run; false if a task is at it already.
-    pub(super) fn claim(&self) -> bool {
+    pub(crate) fn claim(&self) -> bool {
         !self.working.swap(true, Ordering::AcqRel)
     }
 
     /// Whether a task is at it.
-    pub(super) fn is_working(&self) -> bool {
+    pub(crate) fn is_working(&self) -> bool {
         self.working.load(Ordering::Acquire)
     }
 
     /// Gives the work back while the run waits for a person.
-    pub(super) fn release(&self) {
+    pub(crate) fn release(&self) {
         self.working.store(false, Ordering::Release);
     }
 
     /// How the run is to end, if it was stopped.
-    pub(super) fn stopping(&self) -> Option<Stopping> {
+    pub(crate) fn stopping(&self) -> Option<Stopping> {
         *self.stopping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The runs of this process that have not ended, by name.
 #[derive(Default)]
-pub(super) struct Live(Mutex<HashMap<RunId, LiveRun>>);
+pub(crate) struct Live(Mutex<HashMap<RunId, LiveRun>>);
 
 impl Live {
-    pub(super) fn add(&self, run: RunId, live: LiveRun) {
+    pub(crate) fn add(&self, run: RunId, live: LiveRun) {
         self.runs().insert(run, live);
     }
 
-    pub(super) fn get(&self, run: RunId) -> Option<LiveRun> {
+    pub(crate) fn get(&self, run: RunId) -> Option<LiveRun> {
         self.runs().get(&run).cloned()
     }
 
-    pub(super) fn remove(&self, run: RunId) -> Option<LiveRun> {
+    pub(crate) fn remove(&self, run: RunId) -> Option<LiveRun> {
         self.runs().remove(&run)
     }
 
     /// How many there are.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.runs().len()
     }
 
+    /// All of them.
+    pub(crate) fn all(&self) -> Vec<(RunId, LiveRun)> {
+        self.runs().iter().map(|(run, live)| (*run, live.clone())).collect()
+    }
+
     /// The journals of all of them.
-    pub(super) fn logs(&self) -> Vec<Arc<RunLog>> {
+    pub(crate) fn logs(&self) -> Vec<Arc<RunLog>> {
         self.runs().values().map(|live| live.log.clone()).collect()
     }
 

@@ -7,7 +7,7 @@ use ibid_core::Tenant;
 use tokio::sync::oneshot;
 
 /// So many runs are worked on at once; the others wait.
-pub(super) struct TenantSlots(Mutex<Slots>);
+pub(crate) struct TenantSlots(Mutex<Slots>);
 
 struct Slots {
     free: usize,
@@ -16,16 +16,16 @@ struct Slots {
 }
 
 /// A slot, until it is dropped.
-pub(super) struct TenantSlot(Option<Arc<TenantSlots>>);
+pub(crate) struct TenantSlot(Option<Arc<TenantSlots>>);
 
 impl TenantSlots {
     /// So many at once.
-    pub(super) fn new(most: usize) -> Arc<Self> {
+    pub(crate) fn new(most: usize) -> Arc<Self> {
         Arc::new(Self(Mutex::new(Slots { free: most.max(1), waiting: VecDeque::new() })))
     }
 
     /// Waits until a tenant's turn comes. Whoever stops waiting keeps nobody waiting.
-    pub(super) async fn wait(self: Arc<Self>, tenant: &Tenant) -> Option<TenantSlot> {
+    pub(crate) async fn wait(self: Arc<Self>, tenant: &Tenant) -> Option<TenantSlot> {
         let turn = {
             let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if slots.free > 0 {

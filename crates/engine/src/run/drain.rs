@@ -9,18 +9,18 @@ use tokio_util::sync::CancellationToken;
 
 /// Whether the engine drains, and how many runs are in the middle of a step.
 #[derive(Default)]
-pub(super) struct DrainGate {
+pub(crate) struct DrainGate {
     draining: CancellationToken,
     working: AtomicUsize,
     less: Notify,
 }
 
 /// A step that is being performed.
-pub(super) struct Working(Arc<DrainGate>);
+pub(crate) struct Working(Arc<DrainGate>);
 
 impl DrainGate {
     /// Begins a step, unless the engine drains: then this waits until the engine is closed.
-    pub(super) async fn begin(self: &Arc<Self>) -> Working {
+    pub(crate) async fn begin(self: &Arc<Self>) -> Working {
         self.working.fetch_add(1, Ordering::AcqRel);
         let working = Working(self.clone());
         if !self.draining.is_cancelled() {
@@ -31,12 +31,12 @@ impl DrainGate {
     }
 
     /// Whether the engine drains.
-    pub(super) fn is_draining(&self) -> bool {
+    pub(crate) fn is_draining(&self) -> bool {
         self.draining.is_cancelled()
     }
 
     /// Lets no further step begin, and waits until none is under way, or for so long.
-    pub(super) async fn wait(&self, timeout: Duration) {
+    pub(crate) async fn wait(&self, timeout: Duration) {
         self.draining.cancel();
         let all = async {
             loop {

@@ -18,24 +18,32 @@ pub type TurnGraph = Arc<dyn CompiledGraph<TurnInput, Vec<Message>>>;
 pub type JobGraph = Arc<dyn CompiledGraph<JobInput, Value>>;
 
 /// What a run begins with.
-pub(super) enum RunInput {
+pub(crate) enum RunInput {
     Turn(TurnInput),
     Job(JobInput),
 }
 
 /// What a run ends with.
-pub(super) enum RunOutput {
+pub(crate) enum RunOutput {
     Messages(Vec<Message>),
     Result(Value),
 }
 
-pub(super) type RunGraph = Arc<dyn CompiledGraph<RunInput, RunOutput>>;
+pub(crate) type RunGraph = Arc<dyn CompiledGraph<RunInput, RunOutput>>;
+
+/// Whether a run is a turn of a conversation or a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunKind {
+    Turn,
+    Job,
+}
 
 /// A graph that the engine can run.
 #[derive(Clone)]
 pub struct GraphEntry {
-    pub(super) graph: RunGraph,
-    pub(super) history: usize,
+    pub(crate) graph: RunGraph,
+    pub(crate) history: usize,
+    kind: RunKind,
     variant: Option<(String, f64)>,
 }
 
@@ -45,12 +53,12 @@ impl GraphEntry {
 
     /// A graph that answers turns, with the usual window of history.
     pub fn turn(graph: TurnGraph) -> Self {
-        Self { graph: Arc::new(Turns(graph)), history: Self::HISTORY, variant: None }
+        Self { graph: Arc::new(Turns(graph)), history: Self::HISTORY, kind: RunKind::Turn, variant: None }
     }
 
     /// A graph that does jobs.
     pub fn job(graph: JobGraph) -> Self {
-        Self { graph: Arc::new(Jobs(graph)), history: 0, variant: None }
+        Self { graph: Arc::new(Jobs(graph)), history: 0, kind: RunKind::Job, variant: None }
     }
 
     /// With so many earlier messages at the beginning of a turn.
@@ -95,23 +103,33 @@ impl Graphs {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<GraphEntry> {
+    pub(crate) fn get(&self, name: &str) -> Option<GraphEntry> {
         self.entry(name).map(|(entry, _)| entry)
     }
 
     /// The graph that answers a thread: the one that is asked, or its variant.
-    pub(super) fn answering(&self, name: &str, thread: ThreadId) -> String {
+    pub(crate) fn answering(&self, name: &str, thread: ThreadId) -> String {
         let variant = self.get(name).and_then(|entry| entry.variant);
         let chosen =
             variant.filter(|(other, share)| position_of(name, thread) < *share && self.get(other).is_some());
         chosen.map_or_else(|| name.to_owned(), |(other, _)| other)
     }
 
-    pub(super) fn version(&self, name: &str) -> Option<Version> {
+    pub(crate) fn version(&self, name: &str) -> Option<Version> {
         self.entry(name).map(|(_, version)| version)
     }
 
-    pub(super) fn history(&self, name: &str) -> usize {
+    /// The names of all of them.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    }
+
+    /// Whether there are graphs for runs of a kind.
+    pub(crate) fn run(&self, kind: RunKind) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).values().any(|(entry, _)| entry.kind == kind)
+    }
+
+    pub(crate) fn history(&self, name: &str) -> usize {
         self.get(name).map_or(0, |entry| entry.history)
     }
 }

@@ -1,0 +1,276 @@
+//! Several processes on one database, as far as one process can play them: they follow, stop and answer each other's runs, hand
+//! them over, take them over, and nobody who was taken for dead changes anything.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use ibid_core::{Message, RunId, Scope, Tenant, ThreadId, TurnInput};
+use ibid_engine::{
+    Engine, Event, GraphEntry, Graphs, MessageWindow, PostgresEngine, PostgresSettings, RunStatus, Stop, Turn,
+};
+use ibid_graph::{Context, END, EventKind, Graph, START, State};
+use ibid_testkit::RealPostgres;
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+use crate::postgres::settings;
+
+#[derive(Clone, serde::Serialize)]
+struct Talk {
+    heard: String,
+    said: Vec<String>,
+}
+
+impl State for Talk {
+    type Update = String;
+    fn apply(&mut self, said: String) {
+        self.said.push(said);
+    }
+}
+
+/// What was performed, over all engines, and what lets waiting nodes go on.
+struct Stage {
+    performed: Mutex<Vec<(String, &'static str)>>,
+    gate: Semaphore,
+}
+
+impl Stage {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { performed: Mutex::default(), gate: Semaphore::new(0) })
+    }
+
+    fn performed(&self, heard: &str) -> Vec<&'static str> {
+        let performed = self.performed.lock().unwrap();
+        performed.iter().filter(|(turn, _)| turn == heard).map(|(_, node)| *node).collect()
+    }
+
+    /// hear → work → (sure?) → close; `work` waits at the gate if it is told to.
+    fn graphs(self: &Arc<Self>) -> Graphs {
+        let node = |name: &'static str, waits: bool| {
+            let stage = self.clone();
+            move |talk: Arc<Talk>, context: Context| {
+                let stage = stage.clone();
+                async move {
+                    stage.performed.lock().unwrap().push((talk.heard.clone(), name));
+                    if waits && talk.heard.starts_with("wait") {
+                        context.token(format!("{name} begins "));
+                        if let Some(Ok(permit)) =
+                            context.cancel().run_until_cancelled(stage.gate.acquire()).await
+                        {
+                            permit.forget();
+                        }
+                    }
+                    context.token(name);
+                    Ok(name.to_owned())
+                }
+            }
+        };
+        let after = |talk: &Talk| if talk.heard == "ask" { "sure" } else { "close" };
+        let graph = Graph::<Talk>::builder("play")
+            .node("hear", node("hear", false))
+            .node("work", node("work", true))
+            .interrupt("sure", |talk: &Talk| json!(talk.heard), |_, yes: bool| format!("sure: {yes}"))
+            .node("close", node("close", false))
+            .edge(START, "hear")
+            .edge("hear", "work")
+            .branch("work", after, ["sure", "close"])
+            .edge("sure", "close")
+            .edge("close", END)
+            .build()
+            .unwrap();
+        let program = graph.compile(
+            |input: TurnInput| {
+                let heard = input.messages[0].text.clone();
+                Ok(Talk { heard, said: Vec::new() })
+            },
+            |talk: &Talk| vec![Message::assistant(talk.said.join(" "))],
+        );
+        [("play".to_owned(), GraphEntry::turn(program))].into_iter().collect()
+    }
+}
+
+fn scope() -> Scope {
+    Scope::of(Tenant::local())
+}
+
+async fn open(stage: &Arc<Stage>, settings: PostgresSettings) -> PostgresEngine {
+    PostgresEngine::open(stage.graphs(), settings).await.unwrap()
+}
+
+/// A process that takes turns and follows them, and works on none.
+async fn open_server(stage: &Arc<Stage>, url: &str) -> PostgresEngine {
+    open(stage, PostgresSettings { works: false, ..settings(url.to_owned()) }).await
+}
+
+async fn say(engine: &PostgresEngine, thread: ThreadId, text: &str) -> RunId {
+    engine.submit(&scope(), Turn::new(thread, "play", Message::user(text))).await.unwrap().run
+}
+
+async fn events(engine: &PostgresEngine, run: RunId, after: u64) -> Vec<Event> {
+    let stream = engine.events(&scope(), run, after).await.unwrap();
+    let all = stream.map(Result::unwrap).collect();
+    tokio::time::timeout(Duration::from_secs(30), all).await.expect("the run must go on")
+}
+
+/// Waits for a token of a run.
+async fn until_said(engine: &PostgresEngine, run: RunId, said: &str) {
+    let mut stream = engine.events(&scope(), run, 0).await.unwrap();
+    let seen = async {
+        while let Some(event) = stream.next().await {
+            if matches!(&event.unwrap().what.kind, EventKind::Token { text } if text.contains(said)) {
+                return;
+            }
+        }
+        panic!("the run ended without saying `{said}`");
+    };
+    tokio::time::timeout(Duration::from_secs(30), seen).await.expect("the run must go on");
+}
+
+async fn until_ended(engine: &PostgresEngine, run: RunId) -> RunStatus {
+    let numbers: Vec<u64> = events(engine, run, 0).await.iter().map(|event| event.seq).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "events have no gap");
+    engine.run(&scope(), run).await.unwrap().status
+}
+
+async fn conversation(engine: &PostgresEngine, thread: ThreadId) -> Vec<String> {
+    let window = MessageWindow { before: None, limit: 100 };
+    let said = engine.messages(&scope(), thread, window).await.unwrap();
+    said.into_iter().map(|said| said.message.text).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_works_on_nothing_takes_follows_stops_and_answers() {
+    let (stage, url) = (Stage::new(), RealPostgres::get().database());
+    let server = open_server(&stage, &url).await;
+    let thread = ThreadId::new();
+    let run = say(&server, thread, "wait").await;
+    let behind = say(&server, thread, "hello").await;
+    let worker = open(&stage, settings(url)).await;
+    until_said(&server, run, "begins").await;
+    let began = Instant::now();
+    server.stop(&scope(), run, Stop::Keep).await.unwrap();
+    assert_eq!(until_ended(&server, run).await, RunStatus::Stopped);
+    assert!(
+        began.elapsed() < Duration::from_secs(2),
+        "a stop reaches another process at once, not after {:?}",
+        began.elapsed()
+    );
+    assert_eq!(until_ended(&server, behind).await, RunStatus::Done);
+    let asking = say(&server, ThreadId::new(), "ask").await;
+    let mut stream = server.events(&scope(), asking, 0).await.unwrap();
+    while let Some(event) = stream.next().await {
+        if matches!(event.unwrap().what.kind, EventKind::Interrupted { .. }) {
+            break;
+        }
+    }
+    server.resume(&scope(), asking, json!(true)).await.unwrap();
+    assert_eq!(until_ended(&server, asking).await, RunStatus::Done);
+    assert_eq!(
+        events(&server, asking, 0).await,
+        events(&worker, asking, 0).await,
+        "everybody hears the same"
+    );
+    assert_eq!(stage.performed("ask"), ["hear", "work", "close"]);
+    assert_eq!(
+        conversation(&server, thread).await,
+        ["wait", "hear work", "hello", "hear work close"],
+        "in the order in which it was said"
+    );
+    worker.shutdown(Duration::from_secs(1)).await;
+    server.shutdown(Duration::from_secs(1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_ends_in_order_hands_its_runs_over_at_the_next_step() {
+    let (stage, url) = (Stage::new(), RealPostgres::get().database());
+    let first = open(&stage, settings(url.clone())).await;
+    let thread = ThreadId::new();
+    let run = say(&first, thread, "wait").await;
+    until_said(&first, run, "begins").await;
+    let second = open(&stage, settings(url)).await;
+    let ending = tokio::spawn({
+        let first = first.clone();
+        async move { first.shutdown(Duration::from_secs(20)).await }
+    });
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let began = Instant::now();
+    stage.gate.add_permits(1);
+    assert_eq!(until_ended(&second, run).await, RunStatus::Done);
+    assert!(
+        began.elapsed() < Duration::from_secs(5),
+        "nobody waits for a lease, it took {:?}",
+        began.elapsed()
+    );
+    ending.await.unwrap();
+    assert_eq!(stage.performed("wait"), ["hear", "work", "close"], "no step ran twice");
+    assert_eq!(conversation(&second, thread).await, ["wait", "hear work close"]);
+    second.shutdown(Duration::from_secs(1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_was_taken_for_dead_changes_nothing() {
+    let (stage, url) = (Stage::new(), RealPostgres::get().database());
+    let sleeper = open(&stage, settings(url.clone())).await;
+    let thread = ThreadId::new();
+    let run = say(&sleeper, thread, "wait").await;
+    until_said(&sleeper, run, "begins").await;
+    // As if it had slept past its lease, and others had taken its runs over while it did.
+    let taken = "UPDATE runs SET owner = NULL, left_behind = true WHERE ended_ms IS NULL RETURNING epoch";
+    assert_eq!(RealPostgres::get().execute(&url, taken), "1");
+    let other = open(&stage, settings(url.clone())).await;
+    let epoch = || RealPostgres::get().execute(&url, "SELECT epoch FROM runs");
+    let began = Instant::now();
+    while epoch() != "2" {
+        assert!(began.elapsed() < Duration::from_secs(20), "nobody takes the run over");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    // Both are in the middle of the same step now, and the one whose run it is not any more may be the first to finish it.
+    while stage.performed("wait").iter().filter(|node| **node == "work").count() < 2 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    stage.gate.add_permits(2);
+    assert_eq!(until_ended(&other, run).await, RunStatus::Done);
+    let told = events(&other, run, 0).await;
+    let finished: Vec<u32> = told
+        .iter()
+        .filter(|event| matches!(event.what.kind, EventKind::StepFinished { .. }))
+        .map(|event| event.what.step)
+        .collect();
+    assert_eq!(finished, [1, 2, 3], "each step finished once: {told:?}");
+    assert_eq!(conversation(&other, thread).await, ["wait", "hear work close"]);
+    other.shutdown(Duration::from_secs(1)).await;
+    sleeper.shutdown(Duration::from_secs(1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_turns_on_many_workers_that_come_and_go_end_each_once() {
+    let (stage, url) = (Stage::new(), RealPostgres::get().database());
+    stage.gate.add_permits(10_000);
+    let server = open_server(&stage, &url).await;
+    let mut workers =
+        vec![open(&stage, settings(url.clone())).await, open(&stage, settings(url.clone())).await];
+    let mut runs = Vec::new();
+    for number in 0..120 {
+        let thread = ThreadId::new();
+        let text = format!("turn {number}");
+        runs.push((thread, text.clone(), say(&server, thread, &text).await));
+        if number % 30 == 15 {
+            let leaving = workers.remove(0);
+            // One in order, the next as by a kill.
+            if number % 60 == 15 {
+                leaving.shutdown(Duration::from_secs(5)).await;
+            } else {
+                leaving.close().await;
+            }
+            workers.push(open(&stage, settings(url.clone())).await);
+        }
+    }
+    for (thread, text, run) in runs {
+        assert_eq!(until_ended(&server, run).await, RunStatus::Done, "{text}");
+        assert_eq!(conversation(&server, thread).await, [text.as_str(), "hear work close"]);
+    }
+    for worker in workers {
+        worker.shutdown(Duration::from_secs(1)).await;
+    }
+}
