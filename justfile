@@ -30,6 +30,11 @@ test-web *arguments: fetch-test-models page
     cargo test --workspace --all-features --no-run --quiet
     cd web && npx playwright test {{arguments}}
 
+# The same against two servers on one database, behind a proxy that sends each request to the next of them
+test-replicas *arguments: fetch-test-models page
+    cargo test --workspace --all-features --no-run --quiet
+    cd web && bash tests/with-postgres npx playwright test {{arguments}}
+
 # Bring the real models that the tests use, once: 3.3 GB
 fetch-test-models:
     bash crates/testkit/models/fetch
@@ -202,3 +207,11 @@ bench-traces turns="100000":
 # Measure what traces and metrics cost: 500 turns a second with and without them, a minute once it is built
 bench-telemetry:
     cargo run --quiet --release --package ibid-bench -- telemetry docs/measurements
+
+# The engine on Postgres beside Postgres alone, through other processes, and with many conversations; IBID_MESSAGES=100000000 for more
+bench-scale:
+    cargo test --release --package ibid-engine --all-features --test it -- --ignored --nocapture --test-threads 1 scale::
+
+# Three processes are killed, sleep and lose their database while people talk to them: ten minutes
+test-chaos seconds="600":
+    IBID_CHAOS_SECONDS={{seconds}} cargo test --release --package ibid-server --test it -- --nocapture chaos::nothing_is_lost

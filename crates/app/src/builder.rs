@@ -1,6 +1,7 @@
 //! Opens an application: models, documents, assistants and engine, in this order.
 
-use std::collections::BTreeMap;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,12 +11,13 @@ use ibid_core::evidence::Index;
 use ibid_core::model::{Caller, Spending};
 use ibid_core::tool::Tool;
 use ibid_core::{Scope, Tenant};
-use ibid_engine::{Engine, GraphEntry, Graphs, LocalEngine, RunSettings, TurnGraph};
+use ibid_engine::{GraphEntry, Graphs, TurnGraph};
 
 use crate::app::{App, Inner};
 use crate::assistants::{AssistantParts, AssistantRegistry, own_definition};
 use crate::backup::refuse_half_restored;
 use crate::documents::{DocumentService, GRAPH};
+use crate::engines::{open_loads, open_turns, refuse_role_alone};
 use crate::erasing::keep_erasing;
 use crate::error::{DoingExt, Error};
 use crate::health::{Checked, CheckedDocuments, ON_NETWORK, ServerInfo, network_file_system};
@@ -23,6 +25,7 @@ use crate::live::{LiveAssistants, Watch, make_all};
 use crate::models::ModelCatalog;
 use crate::rehearsal;
 use crate::settings::Settings;
+use crate::shares::keep_shares;
 use crate::store::Knowledge;
 
 /// Puts an application together. Graphs and tools of the program's own are registered by name.
@@ -39,6 +42,8 @@ pub struct AppBuilder {
     turns: bool,
     /// The file of the engine that runs them, if not that of the settings.
     turns_file: Option<PathBuf>,
+    /// The models of several applications in one process, which share the limits of their accounts.
+    models: Option<Arc<ModelCatalog>>,
     caller: Caller,
 }
 
@@ -54,6 +59,7 @@ impl App {
             only: None,
             turns: true,
             turns_file: None,
+            models: None,
             caller: Caller::chat(Tenant::local()),
         }
     }
@@ -109,6 +115,13 @@ impl AppBuilder {
         self
     }
 
+    /// With models that other applications use, too. Whoever brings them keeps account of them.
+    #[must_use]
+    pub(crate) fn models(mut self, models: Arc<ModelCatalog>) -> Self {
+        self.models = Some(models);
+        self
+    }
+
     /// For documents alone: they are loaded, searched and deleted, and nobody answers.
     #[must_use]
     pub fn documents_only(mut self) -> Self {
@@ -122,12 +135,20 @@ impl AppBuilder {
     /// # Errors
     /// Fails when a part cannot be opened; says what helps. An assistant that cannot answer is left out and is no error.
     pub async fn open(self) -> Result<App, Error> {
-        let Self { settings, graphs, tools, documents, loads, only, turns, turns_file, caller } = self;
+        let Self { settings, graphs, tools, documents, loads, only, turns, turns_file, models, caller } =
+            self;
+        settings.refuse_several_cells()?;
+        refuse_role_alone(&settings)?;
         refuse_half_restored(&settings)?;
+        make_private_folder(&settings.data)?;
         if let Some(kind) = network_file_system(&settings.data) {
             tracing::warn!(data = %settings.data.display(), "the data folder lies on {kind}: {ON_NETWORK}");
         }
-        let models = Arc::new(ModelCatalog::new(settings.clone())?);
+        let keeps_account = models.is_none();
+        let models = match models {
+            Some(models) => models,
+            None => Arc::new(ModelCatalog::new(settings.clone())?),
+        };
         let knowledge =
             if documents { Some(Knowledge::open(&settings, &models, &caller).await?) } else { None };
         let assistants = LiveAssistants::default();
@@ -160,16 +181,20 @@ impl AppBuilder {
         let graphs: Graphs = entries.into_iter().collect();
         let engine =
             if turns { Some(open_turns(&settings, turns_file, graphs.clone()).await?) } else { None };
-        if let Some(engine) = &engine {
+        if let Some(engine) = engine.as_ref().filter(|_| keeps_account) {
             let spending: Arc<dyn Spending> = engine.clone();
             models.keep_spending(spending);
+            if settings.engine.url.is_some() {
+                let shares = keep_shares(Arc::downgrade(engine), models.shared_providers());
+                tokio::spawn(shares);
+            }
         }
         let documents = match knowledge.as_ref().filter(|_| loads) {
             Some(knowledge) => Some(open_documents(&settings, knowledge, &assistants.get()).await?),
             None => None,
         };
-        if let Some(knowledge) = knowledge.as_ref().filter(|_| loads) {
-            tokio::spawn(keep_erasing(Arc::downgrade(&knowledge.store), settings.clone()));
+        if let Some(documents) = &documents {
+            tokio::spawn(keep_erasing(documents.downgrade(), settings.clone()));
         }
         let checks = match &engine {
             Some(turns) => Checked {
@@ -213,14 +238,10 @@ impl AppBuilder {
     }
 }
 
-async fn open_turns(
-    settings: &Settings,
-    file: Option<PathBuf>,
-    graphs: Graphs,
-) -> Result<Arc<dyn Engine>, Error> {
-    let file = file.unwrap_or_else(|| settings.engine_file());
-    let engine = LocalEngine::open(&file, graphs, settings.engine_settings()).await;
-    Ok(Arc::new(engine.doing(|| "the conversation cannot be kept, so nothing was asked".to_owned())?))
+/// Makes the data folder, for the user who runs this alone.
+fn make_private_folder(folder: &Path) -> Result<(), Error> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.doing(|| format!("the data folder {} cannot be made", folder.display()))
 }
 
 async fn open_documents(
@@ -236,19 +257,9 @@ async fn open_documents(
     let named = definitions.iter().flat_map(|definition| &definition.documents);
     let ingestion = knowledge.ingestion(settings, named.map(|document| document.url.as_str()))?;
     let graphs: Graphs = [(GRAPH.to_owned(), GraphEntry::job(ingestion.compiled()?))].into_iter().collect();
-    let local = RunSettings {
-        at_once: Some(settings.ingest.at_once),
-        recover_on_open: false,
-        crashes: settings.ingest.crashes.into(),
-        thread_retention: None,
-        tenant_retention: BTreeMap::new(),
-        ..settings.engine_settings()
-    };
-    let engine = LocalEngine::open(&settings.ingestion_file(), graphs, local).await;
-    let engine = engine.doing(|| "documents cannot be loaded durably, so none was loaded".to_owned())?;
+    let engine = open_loads(settings, graphs).await?;
     let (store, index): (_, Arc<dyn Index>) = (knowledge.store.clone(), knowledge.search.clone());
-    let service =
-        DocumentService::new(store, index, ingestion, Arc::new(engine), settings.ingest.clone(), definitions);
+    let service = DocumentService::new(store, index, ingestion, engine, settings.ingest.clone(), definitions);
     service.recover().await?;
     Ok(service)
 }

@@ -8,8 +8,10 @@ mod assistants;
 mod backup;
 mod bench;
 mod builder;
+mod cells;
 mod datasets;
 mod documents;
+mod engines;
 mod erasing;
 mod error;
 mod eval;
@@ -18,12 +20,14 @@ mod insights;
 mod live;
 mod measure;
 mod models;
+mod moving;
 mod named;
 mod nearest;
 mod offline;
 pub mod rehearsal;
 mod running;
 pub mod settings;
+mod shares;
 mod store;
 
 pub use app::{App, TurnAnswer};
@@ -31,7 +35,9 @@ pub use assistants::{AssistantInfo, AssistantOrigin, AssistantRegistry, KnownAss
 pub use backup::{Archive, BackupInfo, BackupProgress, BackupReport, back_up, check_backup, restore_backup};
 pub use bench::{BenchAnswer, BenchOutcome, BenchQuestion, bench_question, bench_questions};
 pub use builder::AppBuilder;
+pub use cells::Cells;
 pub use documents::{DocumentFields, DocumentService, IfLoading, LoadContent, LoadHandle, StartedLoad};
+pub use engines::engine_database_check;
 pub use erasing::{PurgeReport, erase_now, purge_tenant};
 pub use error::{DoingExt, Error};
 pub use eval::{EvalCandidate, EvalPlan, EvalProgress, evaluate};
@@ -43,6 +49,7 @@ pub use health::{
 };
 pub use insights::{Insights, ModelTotals, TurnTotals};
 pub use models::{ModelCatalog, NO_EMBEDDING, pulled_models};
+pub use moving::{EngineLocation, copy_engine};
 pub use nearest::hint;
 pub use offline::{OfflineKeys, OfflineLoads, OfflineThreads};
 pub use running::{

@@ -2,33 +2,39 @@
 
 use std::time::{Duration, SystemTime};
 
+use futures_util::future::try_join_all;
 use ibid_core::metric::{self, ProviderState};
 use ibid_models::Stats;
 
-use crate::app::App;
+use crate::cells::Cells;
 
-impl App {
+impl Cells {
     /// Tells metrics how providers, turns and loads stand now. Cheap enough for every request.
     pub fn measure(&self) {
-        for provider in self.models().providers() {
+        // All cells use the same models.
+        for provider in self.first().models().providers() {
             tell(&provider.governor().stats());
         }
-        if let Ok(engine) = self.engine() {
-            metric::unfinished_runs("turn", engine.unfinished_runs());
-        }
-        if let Ok(documents) = self.documents() {
-            metric::unfinished_runs("load", documents.engine().unfinished_runs());
-        }
-        let began = self.began().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let engines = self.all().filter_map(|(_, app)| app.engine().ok());
+        metric::unfinished_runs("turn", engines.map(|engine| engine.unfinished_runs()).sum());
+        let documents = self.all().filter_map(|(_, app)| app.documents().ok());
+        metric::unfinished_runs("load", documents.map(|all| all.engine().unfinished_runs()).sum());
+        let began = self.first().began().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         metric::process(memory(), open_files(), began.as_secs_f64());
     }
 
-    /// Tells metrics what the store holds, which takes a look into it.
-    pub async fn measure_store(&self) {
-        let Ok(documents) = self.documents() else { return };
-        match documents.store().count().await {
-            Ok((chunks, documents)) => metric::stored(chunks, documents),
-            Err(error) => tracing::debug!(%error, "the store cannot be counted"),
+    /// Tells metrics what the stores hold, which takes a look into each.
+    pub async fn measure_stores(&self) {
+        let looks = self.all().map(|(_, app)| async {
+            let Ok(documents) = app.documents() else { return Ok((0, 0)) };
+            documents.store().count().await
+        });
+        match try_join_all(looks).await {
+            Ok(counts) => {
+                let (chunks, documents): (Vec<u64>, Vec<u64>) = counts.into_iter().unzip();
+                metric::stored(chunks.iter().sum(), documents.iter().sum());
+            }
+            Err(error) => tracing::debug!(%error, "the stores cannot be counted"),
         }
     }
 }

@@ -98,6 +98,15 @@ impl ModelCatalog {
         self.providers.values()
     }
 
+    /// The providers whose accounts other machines may use, too: those that are not on this machine.
+    pub(crate) fn shared_providers(&self) -> Vec<Arc<Provider>> {
+        let is_here = |name: &str| {
+            let settings = provider_settings(&self.settings, name);
+            settings.is_ok_and(|settings| is_on_this_machine(&settings.base_url))
+        };
+        self.providers.values().filter(|provider| !is_here(provider.name())).cloned().collect()
+    }
+
     /// A chat model with its chain of fallbacks.
     ///
     /// # Errors
@@ -409,6 +418,15 @@ fn provider_settings(config: &Settings, name: &str) -> Result<ProviderSettings, 
     settings.governor = given.governor(settings.is_near);
     settings.limits = given.limits(settings.is_near);
     Ok(settings)
+}
+
+fn is_on_this_machine(base_url: &str) -> bool {
+    Url::parse(base_url).is_ok_and(|url| match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    })
 }
 
 /// Whether an address is on this machine, or on a network that only those beside it reach.

@@ -1,140 +1,208 @@
-//! Conversations and loads in the data folder while no engine runs them, to look at and to delete.
+//! Conversations, loads and keys while nothing in this process runs them, to look at and to change.
 
 use ibid_core::evidence::DocumentId;
 use ibid_core::{Scope, ThreadId};
 use ibid_engine::{
-    ApiKey, Conversation, EngineFile, Error as EngineError, LockGuard, MessageWindow, Thread, ThreadPage,
-    UnfinishedJob,
+    ApiKey, Conversation, Engine as _, EngineFile, Error as EngineError, LockGuard, MessageWindow,
+    PostgresEngine, Thread, ThreadPage, UnfinishedJob,
 };
 use ibid_knowledge::{ActiveLoads, LoadRequest};
 
 use crate::backup::refuse_half_restored;
+use crate::engines::look;
 use crate::error::{DoingExt, Error};
 use crate::settings::Settings;
 
-/// The keys of a data folder.
-pub struct OfflineKeys(EngineFile);
+/// What an engine keeps, while nothing in this process runs it.
+enum Kept {
+    /// In a file of the data folder.
+    File(EngineFile),
+    /// In a database that other processes may be using.
+    Shared(PostgresEngine),
+}
+
+/// The keys that an engine keeps.
+pub struct OfflineKeys(Kept);
 
 impl OfflineKeys {
-    /// Those of the settings' data folder.
+    /// Those of the settings' data folder, or of its database.
     ///
     /// # Errors
-    /// Fails if a backup was not wholly restored there.
-    pub fn open(settings: &Settings) -> Result<Self, Error> {
+    /// Fails if a backup was not wholly restored there, or if the database cannot be reached.
+    pub async fn open(settings: &Settings) -> Result<Self, Error> {
         refuse_half_restored(settings)?;
-        Ok(Self(EngineFile::at(&settings.engine_file())))
+        Ok(Self(match look(settings).await? {
+            Some(engine) => Kept::Shared(engine),
+            None => Kept::File(EngineFile::at(&settings.engine_file())),
+        }))
     }
 
     /// Keeps a key, by its hash.
     ///
     /// # Errors
     /// Fails when there is one of that name, or when an engine uses the file: then that one must keep it.
-    pub fn add(&self, hash: [u8; 32], key: &ApiKey) -> Result<(), Error> {
-        Ok(self.0.add_api_key(hash, key)?)
+    pub async fn add(&self, hash: [u8; 32], key: &ApiKey) -> Result<(), Error> {
+        match &self.0 {
+            Kept::File(file) => file.add_api_key(hash, key)?,
+            Kept::Shared(engine) => engine.add_api_key(hash, key.clone()).await?,
+        }
+        Ok(())
     }
 
     /// The keys of a tenant.
     ///
     /// # Errors
-    /// Fails when the file cannot be read.
-    pub fn list(&self, scope: &Scope) -> Result<Vec<ApiKey>, Error> {
-        Ok(self.0.api_keys(scope)?)
+    /// Fails when they cannot be read.
+    pub async fn list(&self, scope: &Scope) -> Result<Vec<ApiKey>, Error> {
+        Ok(match &self.0 {
+            Kept::File(file) => file.api_keys(scope)?,
+            Kept::Shared(engine) => engine.api_keys(scope).await?,
+        })
     }
 
     /// Deletes a key.
     ///
     /// # Errors
     /// Fails when there is none, or when an engine uses the file: then that one must delete it.
-    pub fn delete(&self, scope: &Scope, name: &str) -> Result<(), Error> {
-        Ok(self.0.delete_api_key(scope, name)?)
+    pub async fn delete(&self, scope: &Scope, name: &str) -> Result<(), Error> {
+        match &self.0 {
+            Kept::File(file) => file.delete_api_key(scope, name)?,
+            Kept::Shared(engine) => engine.delete_api_key(scope, name).await?,
+        }
+        Ok(())
     }
 }
 
-/// The conversations of a data folder.
-pub struct OfflineThreads(EngineFile);
+/// The conversations that an engine keeps.
+pub struct OfflineThreads(Kept);
 
 impl OfflineThreads {
-    /// Those of the settings' data folder; none if there was never any.
-    pub fn open(settings: &Settings) -> Option<Self> {
+    /// Those of the settings' data folder, or of its database; none if there was never any.
+    ///
+    /// # Errors
+    /// Fails when the database cannot be reached.
+    pub async fn open(settings: &Settings) -> Result<Option<Self>, Error> {
+        if let Some(engine) = look(settings).await? {
+            return Ok(Some(Self(Kept::Shared(engine))));
+        }
         let path = settings.engine_file();
-        path.exists().then(|| Self(EngineFile::at(&path)))
+        Ok(path.exists().then(|| Self(Kept::File(EngineFile::at(&path)))))
     }
 
-    /// Whether an engine uses them now.
+    /// Whether another process keeps this one from running turns.
     pub fn in_use(&self) -> bool {
-        self.0.lock().is_err()
+        match &self.0 {
+            Kept::File(file) => file.lock().is_err(),
+            Kept::Shared(_) => false,
+        }
     }
 
     /// A page of them.
     ///
     /// # Errors
-    /// Fails when the file cannot be read.
-    pub fn list(&self, scope: &Scope, page: ThreadPage) -> Result<Vec<Thread>, Error> {
-        Ok(self.0.threads(scope, page)?)
+    /// Fails when they cannot be read.
+    pub async fn list(&self, scope: &Scope, page: ThreadPage) -> Result<Vec<Thread>, Error> {
+        Ok(match &self.0 {
+            Kept::File(file) => file.threads(scope, page)?,
+            Kept::Shared(engine) => engine.threads(scope, page).await?,
+        })
     }
 
     /// One with a window of its messages and its turns.
     ///
     /// # Errors
     /// Fails when there is none.
-    pub fn thread(
+    pub async fn thread(
         &self,
         scope: &Scope,
         thread: ThreadId,
         window: MessageWindow,
     ) -> Result<Conversation, Error> {
-        Ok(self.0.thread(scope, thread, window)?)
+        match &self.0 {
+            Kept::File(file) => Ok(file.thread(scope, thread, window)?),
+            Kept::Shared(engine) => Ok(Conversation {
+                thread: engine.thread(scope, thread).await?,
+                messages: engine.messages(scope, thread, window).await?,
+                runs: engine.runs(scope, thread).await?,
+            }),
+        }
     }
 
     /// Deletes one with everything in it.
     ///
     /// # Errors
     /// Fails when there is none, or when an engine uses the file: then that one must delete it.
-    pub fn delete(&self, scope: &Scope, thread: ThreadId) -> Result<(), Error> {
-        Ok(self.0.delete_thread(scope, thread)?)
+    pub async fn delete(&self, scope: &Scope, thread: ThreadId) -> Result<(), Error> {
+        match &self.0 {
+            Kept::File(file) => file.delete_thread(scope, thread)?,
+            Kept::Shared(engine) => engine.delete_thread(scope, thread).await?,
+        }
+        Ok(())
     }
 
     /// Whoever answered last in a conversation.
-    pub fn last_assistant(&self, scope: &Scope, thread: ThreadId) -> Option<String> {
-        let conversation = self.thread(scope, thread, MessageWindow { before: None, limit: 1 }).ok()?;
+    pub async fn last_assistant(&self, scope: &Scope, thread: ThreadId) -> Option<String> {
+        let conversation = self.thread(scope, thread, MessageWindow { before: None, limit: 1 }).await.ok()?;
         let answered = conversation.runs.iter().rev().find(|run| !run.assistant.is_empty());
         answered.map(|run| run.assistant.clone())
     }
 }
 
-/// The loads of a data folder.
-pub struct OfflineLoads(EngineFile);
+/// The loads that an engine keeps.
+pub struct OfflineLoads(Kept);
 
 impl OfflineLoads {
-    /// Those of the settings' data folder; none if there was never any.
-    pub fn open(settings: &Settings) -> Option<Self> {
+    /// Those of the settings' data folder, or of its database; none if there was never any.
+    ///
+    /// # Errors
+    /// Fails when the database cannot be reached.
+    pub async fn open(settings: &Settings) -> Result<Option<Self>, Error> {
+        if let Some(engine) = look(settings).await? {
+            return Ok(Some(Self(Kept::Shared(engine))));
+        }
         let path = settings.ingestion_file();
-        path.is_file().then(|| Self(EngineFile::at(&path)))
+        Ok(path.is_file().then(|| Self(Kept::File(EngineFile::at(&path)))))
     }
 
     /// What is being loaded, or was interrupted and will go on.
     ///
     /// # Errors
-    /// Fails when the file cannot be read.
-    pub fn active(&self) -> Result<ActiveLoads, Error> {
-        Ok(active_loads(self.0.unfinished_jobs()?))
+    /// Fails when it cannot be read.
+    pub async fn active(&self) -> Result<ActiveLoads, Error> {
+        Ok(active_loads(match &self.0 {
+            Kept::File(file) => file.unfinished_jobs()?,
+            Kept::Shared(engine) => engine.unfinished_jobs().await?,
+        }))
     }
 
-    /// Keeps every engine away for as long as the guard lives.
+    /// Keeps every engine away from the file for as long as the guard lives. Processes that share a database go on: what they
+    /// load is left alone.
     ///
     /// # Errors
     /// Fails while documents are being loaded.
-    pub fn lock(&self) -> Result<LockGuard, Error> {
-        self.0.lock().doing(|| "nothing can be repaired while documents are being loaded".to_owned())
+    pub fn lock(&self) -> Result<Option<LockGuard>, Error> {
+        match &self.0 {
+            Kept::File(file) => {
+                let guard = file
+                    .lock()
+                    .doing(|| "nothing can be repaired while documents are being loaded".to_owned())?;
+                Ok(Some(guard))
+            }
+            Kept::Shared(_) => Ok(None),
+        }
     }
 
     /// Deletes the loads of a document, and one that was interrupted with them: it would bring it back.
     ///
     /// # Errors
     /// Fails while documents are being loaded.
-    pub fn delete(&self, scope: &Scope, document: &DocumentId) -> Result<(), Error> {
-        let queue = ThreadId::from_bytes(*LoadRequest::queue(document).as_bytes());
-        match self.0.delete_thread(scope, queue) {
+    pub async fn delete(&self, scope: &Scope, document: &DocumentId) -> Result<(), Error> {
+        let queue = LoadRequest::queue(document);
+        let deleted = match &self.0 {
+            Kept::File(file) => file.delete_thread(scope, ThreadId::from_bytes(*queue.as_bytes())),
+            Kept::Shared(engine) => engine.delete_jobs(scope, queue).await,
+        };
+        match deleted {
             Ok(()) | Err(EngineError::UnknownThread(_)) => Ok(()),
             Err(error) => {
                 Err(error).doing(|| "it cannot be deleted while documents are being loaded".to_owned())

@@ -51,6 +51,7 @@ impl Knowledge {
         models: &ModelCatalog,
         caller: &Caller,
     ) -> Result<Self, Error> {
+        settings.refuse_several_cells()?;
         let embedder =
             models.embedder(caller).await?.ok_or_else(|| Error::Missing(NO_EMBEDDING.to_owned()))?;
         let location = settings.store_location();
@@ -102,6 +103,7 @@ pub async fn open_search(settings: &Settings) -> Result<Arc<Search>, Error> {
 /// # Errors
 /// Fails when it cannot be reached.
 pub async fn open_store(settings: &Settings) -> Result<Store, Error> {
+    settings.refuse_several_cells()?;
     refuse_half_restored(settings)?;
     let location = settings.store_location();
     let store = Store::look(&location, settings.store.options()?).await;

@@ -50,8 +50,11 @@ impl Conversations {
     ) -> anyhow::Result<Self> {
         match place {
             Place::Here(scope) => {
-                let last = || OfflineThreads::open(config)?.last_assistant(&scope, thread?);
-                let assistant = assistant.or_else(last).unwrap_or_else(|| DEFAULT.to_owned());
+                let assistant = match (assistant, thread) {
+                    (None, Some(thread)) => last_here(config, &scope, thread).await?,
+                    (assistant, _) => assistant,
+                };
+                let assistant = assistant.unwrap_or_else(|| DEFAULT.to_owned());
                 let known = AssistantRegistry::find(config, &assistant);
                 let greeting = known.map(|known| known.definition.greeting).unwrap_or_default();
                 let app = open_app(config, &assistant).await?;
@@ -224,6 +227,14 @@ async fn open_app(config: &Settings, assistant: &str) -> anyhow::Result<App> {
         tracing::debug!("the assistant {name} is left out: {error}");
     }
     Ok(app)
+}
+
+/// Whoever answered last in a conversation that is kept here.
+async fn last_here(config: &Settings, scope: &Scope, thread: ThreadId) -> anyhow::Result<Option<String>> {
+    match OfflineThreads::open(config).await? {
+        Some(threads) => Ok(threads.last_assistant(scope, thread).await),
+        None => Ok(None),
+    }
 }
 
 async fn last_assistant(client: &Client, thread: Option<ThreadId>) -> Option<String> {

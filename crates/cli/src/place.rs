@@ -45,8 +45,10 @@ impl Place {
         let began = Instant::now();
         loop {
             let place = Self::of(config, target, labels).await?;
-            let is_free = || OfflineThreads::open(config).is_none_or(|threads| !threads.in_use());
-            if matches!(place, Self::Server(_)) || began.elapsed() > PATIENCE || is_free() {
+            if matches!(place, Self::Server(_))
+                || began.elapsed() > PATIENCE
+                || OfflineThreads::open(config).await?.is_none_or(|threads| !threads.in_use())
+            {
                 return Ok(place);
             }
             tokio::time::sleep(BETWEEN).await;

@@ -175,3 +175,24 @@ CREATE TABLE api_keys (
     deleted_ms bigint
 );
 CREATE UNIQUE INDEX api_keys_by_name ON api_keys (tenant, name) WHERE deleted_ms IS NULL;
+
+-- What one process does at a time.
+CREATE TABLE leases (
+    name   text        PRIMARY KEY,
+    holder uuid        NOT NULL,
+    until  timestamptz NOT NULL
+);
+
+-- When each caller's allowance of requests will be full. It may be forgotten by a crash.
+CREATE UNLOGGED TABLE allowances (
+    caller  text   PRIMARY KEY,
+    full_ms bigint NOT NULL
+);
+
+-- The processes that use an account at a provider, which share its limits.
+CREATE UNLOGGED TABLE account_users (
+    account  text   NOT NULL,
+    process  uuid   NOT NULL,
+    until_ms bigint NOT NULL,
+    PRIMARY KEY (account, process)
+);

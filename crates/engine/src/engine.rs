@@ -9,6 +9,7 @@ use ibid_core::{Message, QueueId, RunId, Scope, Tenant, ThreadId};
 use ibid_graph::Record;
 use serde_json::{Map, Value};
 
+use crate::coordination::Coordination;
 use crate::error::Error;
 use crate::facts::{FactsRange, TurnFacts};
 use crate::types::{
@@ -22,7 +23,7 @@ pub type EventStream = BoxStream<'static, Result<Event, Error>>;
 /// Runs turns durably. A thread works on one turn at a time; every finished step is written down
 /// before the next begins; whatever was promised to a caller survives a crash.
 #[async_trait]
-pub trait Engine: Spending {
+pub trait Engine: Spending + Coordination {
     /// Takes a turn. When this returns, the turn is safe and will end, whatever happens to this process.
     ///
     /// # Errors
@@ -118,6 +119,12 @@ pub trait Engine: Spending {
     /// # Errors
     /// Fails if the run has no such step.
     async fn fork(&self, scope: &Scope, run: RunId, step: u32) -> Result<(ThreadId, RunId), Error>;
+
+    /// Whether it can keep what it is given now.
+    ///
+    /// # Errors
+    /// Says why it cannot.
+    async fn check(&self) -> Result<(), Error>;
 
     /// How many runs have not ended, of all tenants; for metrics.
     fn unfinished_runs(&self) -> usize;

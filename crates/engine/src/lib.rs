@@ -7,6 +7,8 @@
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod coordination;
+mod copy;
 mod engine;
 mod error;
 mod facts;
@@ -17,6 +19,8 @@ mod store;
 mod stream;
 mod types;
 
+pub use coordination::Coordination;
+pub use copy::{CopyReport, FileKind, copy_from_postgres, copy_to_postgres};
 pub use engine::{Engine, EventStream};
 pub use error::{BackendError, Error};
 pub use facts::{FactsRange, TurnFacts, TurnFilter, TurnMeasures};

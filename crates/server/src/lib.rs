@@ -7,6 +7,7 @@ mod access;
 mod api;
 mod assistants;
 mod audit;
+mod cells;
 mod connections;
 mod datasets;
 mod docs;
@@ -27,8 +28,11 @@ mod status;
 mod stream;
 mod threads;
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
+use ibid_app::{App, Cells};
 use ibid_core::{LoadEvent, RunEvent, TurnEvent};
 use ibid_telemetry::MetricsRegistry;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -53,13 +57,52 @@ async fn local_proof(
 ///
 /// # Errors
 /// Fails when the application answers no turns.
-pub fn router(
-    app: ibid_app::App,
+pub fn router(app: App, access: Access, metrics: Option<MetricsRegistry>) -> Result<Router, ibid_app::Error> {
+    cells_router(app.into(), access, metrics)
+}
+
+/// The same for the applications of cells: each request goes to that of its caller's tenant.
+///
+/// # Errors
+/// Fails when one of them answers no turns.
+pub fn cells_router(
+    cells: Cells,
     access: Access,
     metrics: Option<MetricsRegistry>,
 ) -> Result<Router, ibid_app::Error> {
-    let access = access.and_keys_of(app.engine()?.clone());
-    let app = ServerState::new(app, access, metrics)?;
+    behind_door(cells, access, metrics, server_router)
+}
+
+/// The routes of a process that works on what servers take: how it is, and what it counts.
+///
+/// # Errors
+/// Fails when an application answers no turns.
+pub fn worker_router(
+    cells: Cells,
+    access: Access,
+    metrics: Option<MetricsRegistry>,
+) -> Result<Router, ibid_app::Error> {
+    behind_door(cells, access, metrics, health_router)
+}
+
+/// Routes for each of the applications; if there are several, with a door in front of them.
+fn behind_door(
+    cells: Cells,
+    access: Access,
+    metrics: Option<MetricsRegistry>,
+    routes: fn(ServerState) -> Router,
+) -> Result<Router, ibid_app::Error> {
+    let access = Arc::new(access.and_keys_of(cells.clone()));
+    let state = |app: &App| ServerState::new(cells.clone(), app.clone(), access.clone(), metrics.clone());
+    let states = cells.all().map(|(_, app)| state(app));
+    let routers = states.map(|state| state.map(routes)).collect::<Result<Vec<Router>, _>>()?;
+    Ok(match <[Router; 1]>::try_from(routers) {
+        Ok([only]) => only,
+        Err(routers) => cells::door(cells, access, routers),
+    })
+}
+
+fn server_router(app: ServerState) -> Router {
     let (open, health) = Api::new().and(health::routes).into_parts();
     let (guarded, described) = Api::new()
         .and(assistants::routes)
@@ -82,11 +125,26 @@ pub fn router(
         .merge(page::routes())
         .merge(guarded)
         .route(ibid_app::LOCAL_PROOF_PATH, axum::routing::get(local_proof).with_state(app.clone()))
-        .fallback(async || Problem::not_found("there is nothing at this address; /docs shows what there is"))
+        .fallback(async || Problem::not_found("there is nothing at this address; /docs shows what there is"));
+    finished(router, app)
+}
+
+fn health_router(app: ServerState) -> Router {
+    let (open, _) = Api::new().and(health::routes).into_parts();
+    let (guarded, _) = Api::new().and(metrics::routes).into_parts();
+    let router = Router::new()
+        .merge(open)
+        .merge(guarded.layer(from_fn_with_state(app.clone(), http::authenticate)))
+        .fallback(async || Problem::not_found("this process works on what servers take; ask one of them"));
+    finished(router, app)
+}
+
+/// What every answer goes through.
+fn finished(router: Router<ServerState>, app: ServerState) -> Router {
+    router
         .method_not_allowed_fallback(async || Problem::not_allowed())
         .layer(CatchPanicLayer::custom(http::panicked))
         .layer(http::cors(&app))
         .layer(from_fn(http::finish))
-        .with_state(app);
-    Ok(router)
+        .with_state(app)
 }

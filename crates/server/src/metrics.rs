@@ -29,6 +29,6 @@ async fn metrics(State(app): State<ServerState>, caller: Caller) -> Result<Respo
     let Some(registry) = app.metrics() else {
         return Err(Problem::not_found("nothing is counted here: `metrics.enabled` is off"));
     };
-    app.app().measure();
+    app.cells().measure();
     Ok(([(header::CONTENT_TYPE, TEXT)], registry.render()).into_response())
 }

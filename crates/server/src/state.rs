@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ibid_app::{App, AssistantInfo, CheckResult, DocumentService, Error, HealthCheck, ServerInfo};
+use ibid_app::{App, AssistantInfo, Cells, CheckResult, DocumentService, Error, HealthCheck, ServerInfo};
 use ibid_core::{RunId, Scope};
 use ibid_engine::Engine;
 use ibid_telemetry::MetricsRegistry;
@@ -21,9 +21,10 @@ use crate::slots::{CallerSlot, CallerSlots, half_of_the_cores};
 pub(crate) struct ServerState(Arc<Inner>);
 
 struct Inner {
+    cells: Cells,
     app: App,
     engine: Arc<dyn Engine>,
-    access: Access,
+    access: Arc<Access>,
     metrics: Option<MetricsRegistry>,
     audit_log: AuditLog,
     large_answers: CallerSlots,
@@ -36,7 +37,12 @@ pub(crate) type Found = (Instant, CheckResult);
 
 impl ServerState {
     /// The state of a server for an application.
-    pub(crate) fn new(app: App, access: Access, metrics: Option<MetricsRegistry>) -> Result<Self, Error> {
+    pub(crate) fn new(
+        cells: Cells,
+        app: App,
+        access: Arc<Access>,
+        metrics: Option<MetricsRegistry>,
+    ) -> Result<Self, Error> {
         let engine = app.engine()?.clone();
         remove_left_uploads(app.settings());
         let found = app.health_checks().iter().map(|_| Mutex::default()).collect();
@@ -50,7 +56,7 @@ impl ServerState {
         } else {
             AuditLog::default()
         };
-        let inner = Inner { app, engine, access, metrics, audit_log, large_answers, found };
+        let inner = Inner { cells, app, engine, access, metrics, audit_log, large_answers, found };
         Ok(Self(Arc::new(inner)))
     }
 
@@ -67,6 +73,11 @@ impl ServerState {
     /// What counts, if something does.
     pub(crate) fn metrics(&self) -> Option<&MetricsRegistry> {
         self.0.metrics.as_ref()
+    }
+
+    /// The applications of the server, of which this state has one.
+    pub(crate) fn cells(&self) -> &Cells {
+        &self.0.cells
     }
 
     /// The application.

@@ -9,6 +9,7 @@
 pub mod cars;
 mod data;
 mod postgres;
+mod proxy;
 mod pulse;
 mod real;
 mod reply;
@@ -18,7 +19,8 @@ mod server;
 mod storage;
 
 pub use data::test_set;
-pub use postgres::RealPostgres;
+pub use postgres::{RealPostgres, RealPostgresPair, SmallDisk};
+pub use proxy::RoundRobinProxy;
 pub use pulse::Pulse;
 pub use real::{RealModels, RealServer};
 pub use reply::Reply;

@@ -83,7 +83,15 @@ pub async fn back_up(
     keep: Option<usize>,
     progress: &(dyn Fn(BackupProgress) + Sync),
 ) -> Result<BackupReport, Error> {
+    settings.refuse_several_cells()?;
     refuse_half_restored(settings)?;
+    if settings.engine.url.is_some() {
+        return Err(Error::Settings(
+            "conversations are kept in the database of `engine.url`: back that up with its own tools, such as pg_basebackup or \
+             pg_dump, and the bucket or folder of the documents with those of the storage"
+                .to_owned(),
+        ));
+    }
     let _alone = alone(settings)?;
     clear(settings)?;
     let store = open_store(settings).await?;

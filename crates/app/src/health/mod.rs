@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use ibid_core::evidence::DocumentId;
 use ibid_core::model::{Embedder, Grounding, Reranker};
 use ibid_core::{Scope, Tenant};
-use ibid_engine::{Engine, ThreadFilter};
+use ibid_engine::Engine;
 use ibid_knowledge::Store;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -251,9 +251,12 @@ fn engine_check(name: &str, holds: &'static str, engine: &Arc<dyn Engine>) -> He
     HealthCheck::new(name, true, move || {
         let engine = engine.clone();
         async move {
-            match engine.count_threads(&anybody(), ThreadFilter::default()).await {
-                Ok(_) => CheckResult::fine(holds),
-                Err(error) => CheckResult::wrong(error.to_string(), "see whether its file can be written"),
+            match engine.check().await {
+                Ok(()) => CheckResult::fine(holds),
+                Err(error) => CheckResult::wrong(
+                    ibid_core::error_chain(&error),
+                    "see whether its file, or the database of `engine.url`, can be written",
+                ),
             }
         }
     })

@@ -1,5 +1,6 @@
 //! Everything that can be set, as types. Where settings come from (files, environment, flags) is up to the program.
 
+mod cells;
 mod documents;
 mod duration;
 mod models;
@@ -10,18 +11,19 @@ use std::path::PathBuf;
 
 use ibid_assistants::tools::ToolSettings;
 use ibid_core::Tenant;
-use ibid_engine::RunSettings;
+use ibid_engine::{PostgresSettings, RunSettings};
 use ibid_telemetry::{LogSettings, TraceSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use cells::CellSettings;
 pub use documents::{IngestSettings, NamedDocuments, StoreSettings};
 pub use duration::Span;
 pub use models::{
     BudgetSettings, EmbeddingModelSettings, GroundingSettings, KNOWN_PROVIDERS, KnownProvider,
     LOCAL_PROVIDERS, ModelSettings, OnnxSettings, ProviderAccount, PullSettings, RerankSettings,
 };
-pub use serve::{KeySettings, OidcSettings, ServeSettings};
+pub use serve::{KeySettings, OidcSettings, ServeRole, ServeSettings};
 
 /// Everything that can be set. Each field says what it is for; the reference is made from this.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,6 +47,8 @@ pub struct Settings {
     pub onnx: OnnxSettings,
     /// Where models are fetched from.
     pub pull: PullSettings,
+    /// Databases and stores side by side, by a name of your own: each tenant is in one of them. For what one database cannot bear.
+    pub cells: BTreeMap<String, CellSettings>,
     /// What is different for single tenants.
     pub tenants: BTreeMap<Tenant, TenantSettings>,
     /// What tenants may use.
@@ -87,6 +91,18 @@ impl Default for MetricsSettings {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EngineSettings {
+    /// Where conversations and loads are kept so that several processes share them: `postgres://user@host/database`. Without it,
+    /// in files of the data folder, for one process.
+    pub url: Option<String>,
+    /// The environment variable that holds the password for it, if it does not stand there.
+    pub password_env: Option<String>,
+    /// The address of the database itself, if `engine.url` leads to a pooler in transaction mode: there, processes tell each other
+    /// what is new.
+    pub listen_url: Option<String>,
+    /// The most connections of a process to the database.
+    pub connections: usize,
+    /// How long a process may be silent before others take over what it works on.
+    pub lease: Span,
     /// How long the steps and events of an ended turn are kept as they are. Messages are kept for good.
     pub retention: Span,
     /// How long they are kept in all, packed, so that it can be seen how an answer came about.
@@ -107,14 +123,21 @@ pub struct EngineSettings {
 pub struct TenantSettings {
     /// How long its conversations are kept after they were last used, in place of `engine.thread_retention`.
     pub thread_retention: Option<Span>,
+    /// Which of `cells` it is in. Without it, one that is the same on every machine.
+    pub cell: Option<String>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        let engine = RunSettings::default();
+        let (engine, postgres) = (RunSettings::default(), PostgresSettings::new(""));
         Self {
             data: PathBuf::from("ibid-data"),
             engine: EngineSettings {
+                url: None,
+                password_env: None,
+                listen_url: None,
+                connections: postgres.connections,
+                lease: Span(postgres.lease),
                 retention: Span(engine.retention),
                 trace_retention: Span(engine.trace_retention),
                 thread_retention: engine.thread_retention.map(Span),
@@ -130,6 +153,7 @@ impl Default for Settings {
             onnx: OnnxSettings::default(),
             pull: PullSettings::default(),
             budget: BudgetSettings::default(),
+            cells: BTreeMap::new(),
             tenants: BTreeMap::new(),
             store: StoreSettings::default(),
             ingest: IngestSettings::default(),
@@ -170,7 +194,7 @@ impl Settings {
         self.data.join("models")
     }
 
-    /// How the local engine behaves.
+    /// How turns are run, wherever they are kept.
     pub fn engine_settings(&self) -> RunSettings {
         RunSettings {
             retention: self.engine.retention.0,

@@ -8,6 +8,19 @@ use ibid_core::{AccessRole, Corpus, Label, Tenant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// What a process does of what all processes on an engine do together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ServeRole {
+    /// It answers requests, and works on turns and loads.
+    #[default]
+    All,
+    /// It answers requests; others work on turns and loads.
+    Server,
+    /// It works on turns and loads, and answers requests about its health only.
+    Worker,
+}
+
 /// How assistants are served.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -15,6 +28,8 @@ pub struct ServeSettings {
     /// Where the server listens. Without keys it listens to this machine only.
     #[schemars(with = "String")]
     pub address: SocketAddr,
+    /// What this process does: `all`, or with `engine.url` also `server` (answers requests) or `worker` (works on turns and loads).
+    pub role: ServeRole,
     /// Who may use it, by a name of your own; `ibid keys new` makes a key. Without any, whoever is on this machine.
     pub keys: BTreeMap<String, KeySettings>,
     /// Who else may use it: holders of an issuer's tokens.
@@ -32,6 +47,7 @@ impl Default for ServeSettings {
     fn default() -> Self {
         Self {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 8123)),
+            role: ServeRole::All,
             keys: BTreeMap::new(),
             oidc: OidcSettings::default(),
             origins: Vec::new(),

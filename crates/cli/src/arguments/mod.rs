@@ -11,7 +11,9 @@ use serde_json::Value;
 use url::Url;
 
 pub(crate) use self::documents::{Documents, DocumentsCommand, Ingest, SearchArguments};
-pub(crate) use self::operation::{Backup, Keys, KeysCommand, NewKey, Restore, Serve, TenantsCommand};
+pub(crate) use self::operation::{
+    Backup, EngineCommand, Keys, KeysCommand, NewKey, Restore, Serve, TenantsCommand,
+};
 
 /// Assistants that answer from documents, cite the page and never lose a conversation.
 #[derive(Debug, Parser)]
@@ -39,6 +41,9 @@ pub(crate) struct Global {
     /// Set one setting, such as engine.retention=48h; may be given several times
     #[arg(long, global = true, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
+    /// Only in this one of `cells` [default: that of the tenant; all of them for serve]
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) cell: Option<String>,
 }
 
 /// One command.
@@ -81,6 +86,9 @@ pub(crate) enum Command {
     /// Delete everything of a tenant
     #[command(subcommand)]
     Tenants(TenantsCommand),
+    /// Move conversations between the files of one machine and a database that several share
+    #[command(subcommand)]
+    Engine(EngineCommand),
     /// Ask one or two configurations the questions of a dataset, and tell which answers better
     Eval(Eval),
     /// Try other thresholds of an assistant on the questions of a dataset, and propose those that are better

@@ -1,6 +1,8 @@
 //! What can be typed by whoever runs a server.
 
 use clap::{Args, Subcommand};
+use ibid_app::EngineLocation;
+use ibid_app::settings::ServeRole;
 use ibid_core::{AccessRole, Corpus, KeyName, Label, Tenant};
 
 use super::Target;
@@ -11,6 +13,18 @@ pub(crate) struct Serve {
     /// Where to listen [default: `serve.address`]
     #[arg(long, short, value_name = "ADDRESS:PORT")]
     pub(crate) address: Option<std::net::SocketAddr>,
+    /// What this process does: all, server or worker [default: `serve.role`]
+    #[arg(long, value_name = "ROLE", value_parser = role)]
+    pub(crate) role: Option<ServeRole>,
+}
+
+fn role(text: &str) -> Result<ServeRole, String> {
+    match text {
+        "all" => Ok(ServeRole::All),
+        "server" => Ok(ServeRole::Server),
+        "worker" => Ok(ServeRole::Worker),
+        _ => Err("it is all, server or worker".to_owned()),
+    }
 }
 
 /// Keys, here or at a server.
@@ -97,5 +111,17 @@ pub(crate) enum TenantsCommand {
         /// Do not ask
         #[arg(long, short)]
         yes: bool,
+    },
+}
+
+/// Where conversations are kept.
+#[derive(Debug, Subcommand)]
+pub(crate) enum EngineCommand {
+    /// Copy conversations and loads, and compare the copy by counts and hashes
+    Copy {
+        /// From where: sqlite:FOLDER with a data folder, or postgres://user@host/database
+        from: EngineLocation,
+        /// To where: the other of the two, with nothing in it
+        to: EngineLocation,
     },
 }

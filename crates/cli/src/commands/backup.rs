@@ -12,7 +12,7 @@ use crate::arguments::{Backup, Restore};
 
 /// Makes a backup, and says what it holds.
 pub(super) fn back_up(config: &Settings, arguments: &Backup) -> anyhow::Result<ExitCode> {
-    if !config.data.exists() {
+    if config.engine.url.is_none() && !config.data.exists() {
         anyhow::bail!("there is no data folder {} to back up", config.data.display());
     }
     let report = runtime()?.block_on(async {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use ibid_app::{
     CheckResult, ModelCatalog, NO_EMBEDDING, Settings, data_folder_check, disk_check, embedding_check,
-    engine_file_check, grounding_check, outdated_runtime_check, pdf_check, provider_check, recognition_check,
-    reranking_check, sandbox_check, set_aside_loads_check,
+    engine_database_check, engine_file_check, grounding_check, outdated_runtime_check, pdf_check,
+    provider_check, recognition_check, reranking_check, sandbox_check, set_aside_loads_check,
 };
 
 use super::{caller, runtime};
@@ -33,10 +33,22 @@ pub(super) fn run(loaded: anyhow::Result<Loaded>) -> anyhow::Result<ExitCode> {
             findings.push(("configuration".to_owned(), CheckResult::fine(from)));
             findings.push(("data folder".to_owned(), data_folder_check(&loaded.config.data)));
             findings.push(("disk".to_owned(), disk_check(&loaded.config.data)));
-            findings.push(("engine file".to_owned(), engine_file_check(&loaded.config)));
-            let set_aside = set_aside_loads_check(&loaded.config);
-            findings.extend(set_aside.map(|finding| ("loads".to_owned(), finding)));
             let runtime = runtime()?;
+            for cell in loaded.config.cells.keys() {
+                let config = loaded.config.of_cell(cell)?;
+                let finding = runtime.block_on(engine_database_check(&config));
+                findings.extend(finding.map(|finding| (format!("engine database of {cell}"), finding)));
+            }
+            let is_one = loaded.config.cells.is_empty();
+            match is_one.then(|| runtime.block_on(engine_database_check(&loaded.config))).flatten() {
+                Some(finding) => findings.push(("engine database".to_owned(), finding)),
+                None if !is_one => {}
+                None => {
+                    findings.push(("engine file".to_owned(), engine_file_check(&loaded.config)));
+                    let set_aside = set_aside_loads_check(&loaded.config);
+                    findings.extend(set_aside.map(|finding| ("loads".to_owned(), finding)));
+                }
+            }
             runtime.block_on(models(&loaded.config, &mut findings));
             findings.push(("sandbox".to_owned(), runtime.block_on(sandbox_check(&loaded.config))));
             findings.push(("PDFs".to_owned(), pdf_check(&loaded.config)));

@@ -131,8 +131,8 @@ impl Ledger {
     async fn delete(&self, config: &Settings, document: &Document<PageCounts>) -> anyhow::Result<()> {
         match self {
             Self::Here { store, scope } => {
-                if let Some(loads) = OfflineLoads::open(config) {
-                    loads.delete(scope, &document.id)?;
+                if let Some(loads) = OfflineLoads::open(config).await? {
+                    loads.delete(scope, &document.id).await?;
                 }
                 store.delete(scope, &document.id).await?;
                 Ok(erase_now(config).await?)

@@ -5,13 +5,17 @@ use std::process::ExitCode;
 
 use super::{counted, runtime};
 use ibid_app::{OfflineLoads, Settings};
+use ibid_knowledge::ActiveLoads;
 
 /// Checks, repairs if asked to, and says what was found.
 pub(super) fn run(config: &Settings, repair: bool) -> anyhow::Result<ExitCode> {
     runtime()?.block_on(async {
-        let loads = OfflineLoads::open(config);
+        let loads = OfflineLoads::open(config).await?;
         let guard = loads.as_ref().filter(|_| repair).map(OfflineLoads::lock).transpose()?;
-        let active = loads.as_ref().map(OfflineLoads::active).transpose()?.unwrap_or_default();
+        let active = match &loads {
+            Some(loads) => loads.active().await?,
+            None => ActiveLoads::default(),
+        };
         let report = ibid_app::open_store(config).await?.fsck(repair, &active).await?;
         drop(guard);
         let mut out = std::io::stdout().lock();

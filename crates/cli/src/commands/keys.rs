@@ -25,13 +25,17 @@ pub(super) fn run(config: &Settings, keys: &Keys) -> anyhow::Result<ExitCode> {
     {
         return print_config(new, keys.target.tenant.as_ref().map_or("local", |tenant| tenant.as_str()));
     }
-    let source = match runtime()?.block_on(Place::of(config, &keys.target, &[]))? {
+    runtime()?.block_on(run_at(config, keys))
+}
+
+async fn run_at(config: &Settings, keys: &Keys) -> anyhow::Result<ExitCode> {
+    let source = match Place::of(config, &keys.target, &[]).await? {
         Place::Server(client) => KeySource::Server(client),
-        Place::Here(scope) => KeySource::Folder(OfflineKeys::open(config)?, scope),
+        Place::Here(scope) => KeySource::Folder(OfflineKeys::open(config).await?, scope),
     };
     match &keys.command {
         KeysCommand::New(new) => {
-            writeln!(std::io::stdout(), "{}", source.create(new)?)?;
+            writeln!(std::io::stdout(), "{}", source.create(new).await?)?;
             eprintln!("\nThis is the key of {}, {}; it is not told again.", new.name, new.role);
             if let KeySource::Server(_) = &source {
                 eprintln!(
@@ -40,10 +44,10 @@ pub(super) fn run(config: &Settings, keys: &Keys) -> anyhow::Result<ExitCode> {
             }
             Ok(ExitCode::SUCCESS)
         }
-        KeysCommand::List => list(&source),
+        KeysCommand::List => list(&source).await,
         KeysCommand::Delete { name, yes } => {
             if *yes || confirmed(name.as_str(), &format!("the key {name}"))? {
-                source.delete(name.as_str())?;
+                source.delete(name.as_str()).await?;
                 eprintln!("deleted; nobody gets in with it any more");
             }
             Ok(ExitCode::SUCCESS)
@@ -68,7 +72,7 @@ struct Listed {
 
 impl KeySource {
     /// Makes a key, and tells it.
-    fn create(&self, new: &NewKey) -> anyhow::Result<String> {
+    async fn create(&self, new: &NewKey) -> anyhow::Result<String> {
         let corpora = (!new.corpus.is_empty()).then_some(&new.corpus);
         match self {
             Self::Folder(keys, scope) => {
@@ -86,35 +90,35 @@ impl KeySource {
                     created,
                     expires: new.days.map(|days| key_expiry(created, days)),
                 };
-                keys.add(key_hash(key.reveal()), &about)?;
+                keys.add(key_hash(key.reveal()), &about).await?;
                 Ok(key.reveal().to_owned())
             }
             Self::Server(server) => {
                 let asked = json!({
                     "name": new.name, "role": new.role, "corpora": corpora, "labels": new.label, "expires_days": new.days,
                 });
-                let made: Value = runtime()?.block_on(server.call(Method::POST, "/keys", Some(asked)))?;
+                let made: Value = server.call(Method::POST, "/keys", Some(asked)).await?;
                 Ok(made["key"].as_str().context("the server told no key")?.to_owned())
             }
         }
     }
 
-    fn list(&self) -> anyhow::Result<Vec<Listed>> {
+    async fn list(&self) -> anyhow::Result<Vec<Listed>> {
         match self {
-            Self::Folder(keys, scope) => keys.list(scope)?.into_iter().map(Listed::try_from).collect(),
+            Self::Folder(keys, scope) => keys.list(scope).await?.into_iter().map(Listed::try_from).collect(),
             Self::Server(server) => {
-                let listed: Vec<Value> = runtime()?.block_on(server.call(Method::GET, "/keys", None))?;
+                let listed: Vec<Value> = server.call(Method::GET, "/keys", None).await?;
                 listed.iter().map(listed_at).collect()
             }
         }
     }
 
-    fn delete(&self, name: &str) -> anyhow::Result<()> {
+    async fn delete(&self, name: &str) -> anyhow::Result<()> {
         match self {
-            Self::Folder(keys, scope) => Ok(keys.delete(scope, name)?),
+            Self::Folder(keys, scope) => Ok(keys.delete(scope, name).await?),
             Self::Server(server) => {
                 let path = format!("/keys/{name}");
-                runtime()?.block_on(server.call::<Value>(Method::DELETE, &path, None)).map(drop)
+                server.call::<Value>(Method::DELETE, &path, None).await.map(drop)
             }
         }
     }
@@ -145,9 +149,9 @@ fn listed_at(key: &Value) -> anyhow::Result<Listed> {
     })
 }
 
-fn list(source: &KeySource) -> anyhow::Result<ExitCode> {
+async fn list(source: &KeySource) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
-    let keys = source.list()?;
+    let keys = source.list().await?;
     if keys.is_empty() {
         writeln!(out, "No keys are kept here. Make one with: ibid keys new NAME")?;
         return Ok(ExitCode::SUCCESS);

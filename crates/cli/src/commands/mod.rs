@@ -7,6 +7,7 @@ mod chat;
 mod config;
 mod doctor;
 mod documents;
+mod engine;
 mod eval;
 mod fsck;
 mod graph;
@@ -33,7 +34,7 @@ use ibid_core::model::Caller;
 use ibid_telemetry::{LogSettings, Telemetry};
 use tokio::runtime::Runtime;
 
-use crate::arguments::{Arguments, Command, ConfigCommand, Global};
+use crate::arguments::{Arguments, Command, ConfigCommand, Global, Target, TenantsCommand};
 use crate::config::{self as settings, Loaded};
 
 /// Sets up the log and traces. A configuration that cannot be read is the command's to tell.
@@ -60,19 +61,23 @@ pub(crate) fn run(arguments: Arguments, telemetry: &Telemetry) -> anyhow::Result
             };
             serve::run(&load(global)?.config, &serve, &reread)
         }
-        Command::Keys(command) => keys::run(&load(global)?.config, &command),
-        Command::Chat(chat) => chat::run(&load(global)?.config, &chat),
-        Command::Ask(ask) => ask::run(&load(global)?.config, &ask),
+        Command::Keys(command) => keys::run(&load_for(global, &command.target)?, &command),
+        Command::Chat(chat) => chat::run(&load_for(global, &chat.target)?, &chat),
+        Command::Ask(ask) => ask::run(&load_for(global, &ask.target)?, &ask),
         Command::Assistants(command) => assistants::run(&load(global)?.config, &command),
         Command::Graph { name } => graph::run(&load(global)?.config, name.as_deref()),
-        Command::Threads(command) => threads::run(&load(global)?.config, &command),
-        Command::Ingest(ingest) => ingest::run(&load(global)?.config, &ingest),
-        Command::Documents(command) => documents::run(&load(global)?.config, &command),
-        Command::Search(search) => search::run(&load(global)?.config, &search),
+        Command::Threads(command) => threads::run(&load_for(global, &command.target)?, &command),
+        Command::Ingest(ingest) => ingest::run(&load_for(global, &ingest.target)?, &ingest),
+        Command::Documents(command) => documents::run(&load_for(global, &command.target)?, &command),
+        Command::Search(search) => search::run(&load_for(global, &search.target)?, &search),
         Command::Fsck { repair } => fsck::run(&load(global)?.config, repair),
         Command::Backup(backup) => backup::back_up(&load(global)?.config, &backup),
         Command::Restore(restore) => backup::restore(&load(global)?.config, &restore),
-        Command::Tenants(command) => tenants::run(&load(global)?.config, &command),
+        Command::Engine(command) => engine::run(&load(global)?.config, &command),
+        Command::Tenants(command) => {
+            let TenantsCommand::Purge { tenant, .. } = &command;
+            tenants::run(&load(global)?.config.of_tenant(tenant)?, &command)
+        }
         Command::Eval(eval) => eval::run(global, &eval),
         Command::Tune(tune) => tune::run(&load(global)?.config, &tune),
         Command::Models(command) => models::run(&load(global)?.config, &command),
@@ -82,11 +87,23 @@ pub(crate) fn run(arguments: Arguments, telemetry: &Telemetry) -> anyhow::Result
     }
 }
 
+/// The settings, of the one cell that is named if one is.
 fn load(global: &Global) -> anyhow::Result<Loaded> {
     if global.config.len() > 1 {
         bail!("one configuration file is read; `ibid eval` compares two");
     }
-    settings::load(global.config.first().map(PathBuf::as_path), std::env::vars(), &global.set)
+    let file = global.config.first().map(PathBuf::as_path);
+    let mut loaded = settings::load(file, std::env::vars(), &global.set)?;
+    if let Some(cell) = &global.cell {
+        loaded.config = loaded.config.of_cell(cell)?;
+    }
+    Ok(loaded)
+}
+
+/// The settings of the cell that a command works in.
+fn load_for(global: &Global, target: &Target) -> anyhow::Result<Settings> {
+    let config = load(global)?.config;
+    Ok(config.of_tenant(&target.tenant.clone().unwrap_or_else(Tenant::local))?)
 }
 
 /// What others wrote must not steer the terminal.

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use ibid_app::settings::{KeySettings, ServeSettings};
-use ibid_app::{App, AssistantRegistry, CheckResult, RunningServer, Settings, sandbox_check};
+use ibid_app::settings::{KeySettings, ServeRole, ServeSettings};
+use ibid_app::{AssistantRegistry, Cells, CheckResult, RunningServer, Settings, sandbox_check};
 use ibid_core::{Scope, Tenant};
 use ibid_egress::{Egress, EgressLimits, Host, Rules};
 use ibid_server::{Access, Claims, Issuer, Key};
@@ -34,18 +34,19 @@ pub(super) fn run(
     reread_log: &dyn Fn() -> anyhow::Result<String>,
 ) -> anyhow::Result<ExitCode> {
     let address = serve.address.unwrap_or(config.serve.address);
+    let config = &with_role(config, serve);
     // Every stream is a connection to a client and one to a model. Systems give few at first, and more to who asks.
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
         tracing::warn!(%error, "not many connections can be open at once");
     }
     let metrics = config.metrics.enabled.then(MetricsRegistry::install).transpose()?;
     runtime()?.block_on(async {
-        let app = App::builder(config.clone()).open().await?;
-        let tenants = app.engine()?.api_key_tenants().await?;
+        let cells = Cells::open(config).await?;
+        let tenants = cells.api_key_tenants().await?;
         let is_open = is_open(config) && tenants.is_empty();
         let access = access(config, is_open)?;
         if is_open && !address.ip().is_loopback() {
-            app.close().await;
+            cells.close().await;
             bail!(
                 "{address} can be reached by others, and there is no key: make one with `ibid keys new NAME`, or \
                  listen on 127.0.0.1"
@@ -53,32 +54,65 @@ pub(super) fn run(
         }
         let listener =
             TcpListener::bind(address).await.with_context(|| format!("{address} cannot be listened on"))?;
-        if let Some((provider, model)) = app.models().chat_in_use() {
+        if config.serve.role == ServeRole::Worker {
+            return work(&cells, listener, access, metrics, reread_log).await;
+        }
+        if let Some((provider, model)) = cells.first().models().chat_in_use() {
             eprintln!("no model is configured; {model} of {provider} was found and answers");
         }
         let address = listener.local_addr()?;
         let running = RunningServer::on(address);
-        let router = ibid_server::router(app.clone(), access.and_terminal(&running.key), metrics.clone())?;
+        let access = access.and_terminal(&running.key);
+        let router = ibid_server::cells_router(cells.clone(), access, metrics.clone())?;
         // From here on, commands beside it come to it.
         let written = running.write(&config.data).context("the data folder cannot be written to")?;
-        say(&app.assistants(), &format!("http://{address}"));
+        say(&cells.first().assistants(), &format!("http://{address}"));
         tokio::spawn(log_sandbox(config.clone()));
-        let named = tokio::spawn(load_named(app.clone(), scopes(config, tenants)));
+        let named = tokio::spawn(load_named(cells.clone(), scopes(config, tenants)));
         let stop = CancellationToken::new();
         let serving = tokio::spawn(ibid_server::serve(listener, router, stop.clone().cancelled_owned()));
-        let counting = metrics.map(|_| tokio::spawn(count_store(app.clone())));
+        let counting = metrics.map(|_| tokio::spawn(count_stores(cells.clone())));
         stopped(reread_log).await;
         named.abort();
         counting.iter().for_each(tokio::task::JoinHandle::abort);
         drop(written);
         stop.cancel();
-        app.shutdown(GRACE).await;
+        cells.shutdown(GRACE).await;
         // Whoever still reads or sends something by then has to come back.
         if let Ok(served) = tokio::time::timeout(FAREWELL, serving).await {
             served?;
         }
         Ok(ExitCode::SUCCESS)
     })
+}
+
+fn with_role(config: &Settings, serve: &Serve) -> Settings {
+    let role = serve.role.unwrap_or(config.serve.role);
+    Settings { serve: ServeSettings { role, ..config.serve.clone() }, ..config.clone() }
+}
+
+/// Works on turns and loads that servers take, until told to stop. It answers how it is, and what it counts.
+async fn work(
+    cells: &Cells,
+    listener: TcpListener,
+    access: Access,
+    metrics: Option<MetricsRegistry>,
+    reread_log: &dyn Fn() -> anyhow::Result<String>,
+) -> anyhow::Result<ExitCode> {
+    let router = ibid_server::worker_router(cells.clone(), access, metrics.clone())?;
+    eprintln!("ibid works on turns and loads; its health is at http://{}", listener.local_addr()?);
+    let stop = CancellationToken::new();
+    let serving = tokio::spawn(ibid_server::serve(listener, router, stop.clone().cancelled_owned()));
+    let counting = metrics.map(|_| tokio::spawn(count_stores(cells.clone())));
+    stopped(reread_log).await;
+    counting.iter().for_each(tokio::task::JoinHandle::abort);
+    // It is not ready from now on, and what it works on goes to others at the next step.
+    cells.shutdown(GRACE).await;
+    stop.cancel();
+    if let Ok(served) = tokio::time::timeout(FAREWELL, serving).await {
+        served?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// For whom documents are loaded that assistants name: each tenant that has a key, or the one that is here.
@@ -100,18 +134,22 @@ async fn log_sandbox(config: Settings) {
     }
 }
 
-async fn load_named(app: App, scopes: Vec<Scope>) {
-    match app.load_named_documents(&scopes).await {
-        Ok(0) => {}
-        Ok(begun) => eprintln!("loading {begun} documents that assistants name"),
-        Err(error) => tracing::warn!("the documents that assistants name are not loaded: {error}"),
+async fn load_named(cells: Cells, scopes: Vec<Scope>) {
+    for (index, (_, app)) in cells.all().enumerate() {
+        let here = scopes.iter().filter(|scope| cells.index_of(scope.tenant()) == index);
+        let here: Vec<Scope> = here.cloned().collect();
+        match app.load_named_documents(&here).await {
+            Ok(0) => {}
+            Ok(begun) => eprintln!("loading {begun} documents that assistants name"),
+            Err(error) => tracing::warn!("the documents that assistants name are not loaded: {error}"),
+        }
     }
 }
 
-/// Counts from time to time what the store holds.
-async fn count_store(app: App) {
+/// Counts from time to time what the stores hold.
+async fn count_stores(cells: Cells) {
     loop {
-        app.measure_store().await;
+        cells.measure_stores().await;
         tokio::time::sleep(BETWEEN_COUNTS).await;
     }
 }

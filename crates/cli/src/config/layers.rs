@@ -219,7 +219,7 @@ mod tests {
     fn unknown_keys_are_refused_with_the_nearest_right_one() {
         refused(with("[engine]\nretenton = '1h'", &[], &[]), "did you mean `engine.retention`?");
         refused(with("", &[("IBID_ENGIN__STOP_GRACE", "1s")], &[]), "did you mean `engine.stop_grace`?");
-        refused(with("", &[], &["xyzzy=1"]), "there are `data`, `engine.retention`");
+        refused(with("", &[], &["xyzzy=1"]), "there are `data`, `engine.url`");
         let slip = "[providers.mine]\nbase_ulr = 'http://127.0.0.1:8080/v1'";
         refused(with(slip, &[], &[]), "did you mean `providers.mine.base_url`?");
         refused(with("", &[], &["engine.retention"]), "write --set engine.retention=VALUE");

@@ -192,7 +192,7 @@ async fn a_format_of_ones_own_is_answered_over_every_api() {
     assert_eq!(message["warnings"], serde_json::json!([]), "every value is in the source");
     assert_eq!(message["citations"][0]["found"], "exact");
 
-    passes(client("own_format.py", &Serving::start(folder), "incident-desk"));
+    passes(client("own_format.py", &Serving::start(folder).url, "incident-desk"));
 }
 
 #[test]

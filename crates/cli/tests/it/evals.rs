@@ -182,7 +182,7 @@ async fn datasets_are_picked_and_a_variant_answers_a_share_of_the_threads() {
         fs::write(file, format!("{definition}\n{more}")).unwrap();
     }
     let serving = Serving::start(folder.path());
-    passes(client("datasets.py", &serving, "desk"));
+    passes(client("datasets.py", &serving.url, "desk"));
 }
 
 /// promptfoo and DeepEval, unmodified, with the files that docs/evals.md shows: each says which answers are right.

@@ -5,6 +5,7 @@
 mod assistants;
 mod backup;
 mod beside_a_server;
+mod cells;
 mod compatibility;
 mod documents;
 mod erasing;
@@ -14,6 +15,7 @@ mod folders;
 mod models;
 mod quick_start;
 mod serve;
+mod several;
 mod telemetry;
 
 use std::io::{BufRead, BufReader};

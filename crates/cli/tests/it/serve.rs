@@ -25,13 +25,18 @@ impl Serving {
     }
 
     pub(crate) fn at(folder: &Path, address: &str) -> Self {
-        let mut command = ibid(folder, &["serve", "--address", address]);
+        Self::with(folder, &["--address", address])
+    }
+
+    pub(crate) fn with(folder: &Path, arguments: &[&str]) -> Self {
+        let mut command = ibid(folder, &[&["serve"], arguments].concat());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut said = String::new();
         let url = loop {
             let line = lines.next().unwrap_or_else(|| panic!("the server ended: {said}")).unwrap();
-            if let Some((_, rest)) = line.split_once("listens on ") {
+            let address = ["listens on ", "health is at "].iter().find_map(|before| line.split_once(before));
+            if let Some((_, rest)) = address {
                 break rest.split(';').next().unwrap().to_owned();
             }
             said.push_str(&line);
@@ -81,10 +86,10 @@ pub(crate) async fn stage() -> (tempfile::TempDir, ScriptedServer) {
 /// Runs a program of a published client against a server with a document and a model.
 async fn against_a_server(program: &str) {
     let (folder, _model) = stage().await;
-    passes(client(program, &Serving::start(folder.path()), "trade-compliance"));
+    passes(client(program, &Serving::start(folder.path()).url, "trade-compliance"));
 }
 
-pub(crate) fn client(program: &str, serving: &Serving, assistant: &str) -> Command {
+pub(crate) fn client(program: &str, url: &str, assistant: &str) -> Command {
     let models = RealModels::find();
     let mut command = if program.ends_with(".mjs") {
         let mut node = Command::new("node");
@@ -93,7 +98,7 @@ pub(crate) fn client(program: &str, serving: &Serving, assistant: &str) -> Comma
     } else {
         Command::new(models.path("clients/bin/python"))
     };
-    command.arg(clients(program)).args([&serving.url, assistant]);
+    command.arg(clients(program)).args([url, assistant]);
     command
 }
 
@@ -113,7 +118,7 @@ async fn every_client_can_do_everything_with_a_real_model() {
         "mcp_client.py",
     ] {
         let began = std::time::Instant::now();
-        let mut command = client(program, &serving, "trade-compliance");
+        let mut command = client(program, &serving.url, "trade-compliance");
         command.env("MODEL", "real");
         passes(command);
         eprintln!("{program}: {:.0} s", began.elapsed().as_secs_f64());

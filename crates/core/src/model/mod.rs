@@ -10,6 +10,7 @@ mod price;
 mod progress;
 mod prompt;
 mod rerank;
+mod share;
 mod speed;
 mod spending;
 
@@ -23,5 +24,6 @@ pub use price::TokenPrices;
 pub use progress::{CallProgress, ProgressListener, ReadingProgress};
 pub use prompt::{Prompt, ToolCall};
 pub use rerank::Reranker;
+pub use share::AccountShare;
 pub use speed::ReadingSpeed;
 pub use spending::{Day, Spending, SpendingError};

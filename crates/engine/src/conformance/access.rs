@@ -1,6 +1,7 @@
 //! Who may see and change what: tenants, owners, scopes, keys.
 
-use std::time::SystemTime;
+use std::num::NonZeroU32;
+use std::time::{Duration, SystemTime};
 
 use ibid_core::{AccessRole, Label, Message, RunId, Scope};
 use serde_json::{Map, json};
@@ -121,16 +122,38 @@ pub async fn a_thread_keeps_the_scope_that_it_began_with(subject: &dyn Subject) 
     assert_eq!(state["labels"], json!(["legal"]));
 }
 
+pub async fn a_caller_is_held_to_its_requests(subject: &dyn Subject) {
+    let play = Play::begin(subject, "requests").await;
+    let two = NonZeroU32::new(2).expect("it is not 0");
+    let admitted =
+        async |caller: &str| play.engine.admit_request(caller, two).await.expect("it can be counted");
+    assert_eq!((admitted("ana").await, admitted("ana").await), (None, None));
+    let wait = admitted("ana").await.expect("a third one has to wait");
+    assert!(wait > Duration::from_secs(20) && wait <= Duration::from_secs(30), "got {wait:?}");
+    assert_eq!(admitted("eva").await, None, "others have theirs");
+}
+
+pub async fn a_lease_is_kept_by_who_has_it(subject: &dyn Subject) {
+    let play = Play::begin(subject, "lease").await;
+    let minute = Duration::from_secs(60);
+    for _ in 0..2 {
+        assert!(play.engine.take_lease("maintenance", minute).await.expect("it can be asked for"));
+    }
+    play.engine.end_lease("maintenance").await.expect("it can be given back");
+    assert!(play.engine.take_lease("maintenance", minute).await.expect("it can be asked for"));
+    assert!(play.engine.check().await.is_ok());
+}
+
 pub async fn a_key_is_found_by_its_hash_until_it_is_deleted(subject: &dyn Subject) {
     let mut play = Play::begin(subject, "keys").await;
     let key = ApiKey {
         name: "desk".to_owned(),
         scope: play.scope.clone().holding(["legal".parse().expect("a label")]),
         role: AccessRole::Editor,
-        per_minute: std::num::NonZeroU32::new(60),
+        per_minute: NonZeroU32::new(60),
         created_by: "terminal".to_owned(),
         created: SystemTime::UNIX_EPOCH,
-        expires: Some(SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(60)),
+        expires: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(60)),
     };
     play.engine.add_api_key([1; 32], key.clone()).await.expect("it can be kept");
     let taken = play.engine.add_api_key([2; 32], key.clone()).await;

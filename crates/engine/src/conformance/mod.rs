@@ -90,6 +90,8 @@ macro_rules! engine_conformance_tests {
             access::a_thread_is_its_owners_until_it_is_shared,
             access::a_thread_keeps_the_scope_that_it_began_with,
             access::a_key_is_found_by_its_hash_until_it_is_deleted,
+            access::a_caller_is_held_to_its_requests,
+            access::a_lease_is_kept_by_who_has_it,
             jobs::a_job_keeps_its_request_and_its_result,
             jobs::jobs_of_a_queue_run_one_after_the_other,
             jobs::a_killed_job_goes_on_without_a_finished_step,

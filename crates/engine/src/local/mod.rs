@@ -1,6 +1,7 @@
 //! The engine for one machine: runs are tokio tasks, and everything that matters is in one SQLite file.
 
 mod control;
+mod coordination;
 mod events;
 mod file;
 mod finish;
@@ -17,9 +18,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
+use ibid_core::model::Day;
 use ibid_core::{Message, QueueId, RunId, Scope, Tenant, ThreadId};
 use ibid_graph::Record;
 use serde_json::{Map, Value};
@@ -31,6 +33,7 @@ use tokio::time::Instant;
 pub use file::{Conversation, EngineFile, FileReport, LockGuard};
 pub use snapshot::FileSnapshot;
 
+use crate::coordination::Allowances;
 use crate::engine::{Engine, EventStream};
 use crate::error::Error;
 use crate::facts::{FactsRange, TurnFacts};
@@ -56,6 +59,7 @@ struct Inner {
     path: PathBuf,
     settings: RunSettings,
     graphs: Graphs,
+    allowances: Allowances,
     writer: Mutex<Option<Writer>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     lock: Mutex<Option<Lock>>,
@@ -99,6 +103,7 @@ impl LocalEngine {
             path: path.to_owned(),
             settings,
             graphs,
+            allowances: Allowances::default(),
             writer: Mutex::new(Some(writer)),
             thread: Mutex::new(Some(thread)),
             lock: Mutex::new(Some(lock)),
@@ -293,6 +298,12 @@ impl Engine for LocalEngine {
 
     async fn state(&self, scope: &Scope, run: RunId, step: u32) -> Result<Value, Error> {
         self.state_after(scope, run, step).await
+    }
+
+    async fn check(&self) -> Result<(), Error> {
+        let today = Day::of(SystemTime::now());
+        self.0.readers.read(move |connection| store::spent(connection, &Tenant::local(), today)).await?;
+        Ok(())
     }
 
     fn unfinished_runs(&self) -> usize {

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 /// A value that a statement is executed with.
 #[derive(Debug, Clone)]
-pub(super) enum Bound {
+pub(crate) enum Bound {
     Int(Option<i64>),
     Flag(bool),
     Text(Option<String>),
@@ -14,7 +14,8 @@ pub(super) enum Bound {
     Bytes(Vec<u8>),
     Ints(Vec<Option<i64>>),
     Texts(Vec<Option<String>>),
-    Ids(Vec<Uuid>),
+    Ids(Vec<Option<Uuid>>),
+    Blobs(Vec<Option<Vec<u8>>>),
 }
 
 impl Bound {
@@ -28,6 +29,7 @@ impl Bound {
             Self::Ints(_) => Type::INT8_ARRAY,
             Self::Texts(_) => Type::TEXT_ARRAY,
             Self::Ids(_) => Type::UUID_ARRAY,
+            Self::Blobs(_) => Type::BYTEA_ARRAY,
         }
     }
 }
@@ -47,6 +49,7 @@ impl ToSql for Bound {
             Self::Ints(values) => values.to_sql(kind, out),
             Self::Texts(values) => values.to_sql(kind, out),
             Self::Ids(values) => values.to_sql(kind, out),
+            Self::Blobs(values) => values.to_sql(kind, out),
         }
     }
 
@@ -85,7 +88,7 @@ bound_from! {
     Vec<Option<i64>> => |values| Self::Ints(values),
     Vec<String> => |values| Self::Texts(values.into_iter().map(Some).collect()),
     Vec<Option<String>> => |values| Self::Texts(values),
-    Vec<Uuid> => |values| Self::Ids(values),
+    Vec<Uuid> => |values| Self::Ids(values.into_iter().map(Some).collect()),
     ibid_core::RunId => |id| Self::Id(Some(Uuid::from_bytes(*id.as_bytes()))),
     ibid_core::ThreadId => |id| Self::Id(Some(Uuid::from_bytes(*id.as_bytes()))),
     &ibid_core::Tenant => |tenant| Self::Text(Some(tenant.as_str().to_owned())),

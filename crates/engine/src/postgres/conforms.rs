@@ -33,8 +33,12 @@ impl InPostgres {
     async fn engine(&self) -> &PostgresEngine {
         let open = async || {
             let url = RealPostgres::get().database();
-            let settings = PostgresSettings { works: false, ..PostgresSettings::new(url) };
-            PostgresEngine::open(Graphs::default(), settings).await.unwrap()
+            // One heartbeat is told, and lasts for all of the test.
+            let lease = Duration::from_secs(3600);
+            let settings = PostgresSettings { works: false, lease, ..PostgresSettings::new(url) };
+            let engine = PostgresEngine::open(Graphs::default(), settings).await.unwrap();
+            engine.join_workers().await.unwrap();
+            engine
         };
         self.engine.get_or_init(open).await
     }

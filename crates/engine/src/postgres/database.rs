@@ -1,25 +1,27 @@
 //! Connections to Postgres: a pool of them, and statements over one.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Timeouts};
-use tokio_postgres::config::TargetSessionAttrs;
+use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Config, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::bound::Bound;
 use super::fault::PostgresError;
+use super::settings::PostgresSettings;
 use crate::store::StoreError;
 
 /// How long a connection may take to be made, and a caller may wait for one.
-const CONNECT: Duration = Duration::from_secs(3);
+pub(super) const CONNECT: Duration = Duration::from_secs(3);
 /// How long a statement may take. Whatever is written on the way of a turn takes milliseconds.
-const STATEMENT: Duration = Duration::from_secs(20);
+pub(super) const STATEMENT: Duration = Duration::from_secs(20);
 /// How long somebody who asks for something is kept waiting while the database is away.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// How long a full disk is taken to be full without somebody failing again.
+const FRESH: Duration = Duration::from_secs(5);
 /// How long to wait before the database is asked again, at first and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
 
@@ -48,24 +50,17 @@ struct Inner {
     pool: Pool,
     /// Whether a connection stays with its session, so that it can keep statements. Behind a pooler it may not.
     sessions: AtomicBool,
+    /// When something last failed because the disk was full.
+    disk_full: Mutex<Option<Instant>>,
 }
 
 /// A connection that is in use. One that is dropped in a transaction, or after it broke, is closed.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     client: Option<Object>,
+    database: Database,
     sessions: bool,
     in_transaction: bool,
     broken: AtomicBool,
-}
-
-/// What an address says, with what connections of ibid need.
-pub(super) fn config(url: &str) -> Result<Config, PostgresError> {
-    let mut config: Config = url
-        .parse()
-        .map_err(|error: tokio_postgres::Error| PostgresError::Url(ibid_core::error_chain(&error)))?;
-    config.application_name("ibid").connect_timeout(CONNECT).tcp_user_timeout(STATEMENT);
-    config.keepalives_idle(CONNECT).target_session_attrs(TargetSessionAttrs::ReadWrite);
-    Ok(config)
 }
 
 /// TLS as `sslmode` of the address asks for it, with the certificates that the system trusts.
@@ -81,18 +76,34 @@ pub(super) fn tls() -> Result<MakeRustlsConnect, PostgresError> {
 
 impl Database {
     /// A pool of so many connections. None is made yet.
-    pub(super) fn new(url: &str, connections: usize) -> Result<Self, PostgresError> {
+    pub(super) fn new(settings: &PostgresSettings) -> Result<Self, PostgresError> {
         let recycling_method = RecyclingMethod::Fast;
-        let manager = Manager::from_config(config(url)?, tls()?, ManagerConfig { recycling_method });
+        let config = settings.config(&settings.url)?;
+        let manager = Manager::from_config(config, tls()?, ManagerConfig { recycling_method });
         let timeouts = Timeouts { wait: Some(PATIENCE), create: Some(CONNECT), recycle: Some(CONNECT) };
-        let pool = Pool::builder(manager).max_size(connections.max(2)).runtime(Runtime::Tokio1);
+        let pool = Pool::builder(manager).max_size(settings.connections.max(2)).runtime(Runtime::Tokio1);
         let pool = pool.timeouts(timeouts).build().map_err(|error| PostgresError::Url(error.to_string()))?;
-        Ok(Self(Arc::new(Inner { pool, sessions: AtomicBool::new(false) })))
+        Ok(Self(Arc::new(Inner { pool, sessions: AtomicBool::new(false), disk_full: Mutex::default() })))
     }
 
     /// From now on, connections are taken to stay with their sessions.
     pub(super) fn has_sessions(&self) {
         self.0.sessions.store(true, Ordering::Relaxed);
+    }
+
+    fn disk_full(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.disk_full.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether something can be written now, as far as can be told without writing much: a full disk still takes what needs no
+    /// more of it, but fails those who wait for it again and again.
+    pub(super) async fn check(&self) -> Result<(), StoreError> {
+        self.once("UPDATE ibid_schema SET version = version", &[]).await?;
+        let full = *self.disk_full();
+        match full.filter(|at| at.elapsed() < FRESH) {
+            Some(_) => Err(PostgresError::DiskFull.into()),
+            None => Ok(()),
+        }
     }
 
     /// Closes all connections.
@@ -106,7 +117,8 @@ impl Database {
             Ok(client) => {
                 let sessions = self.0.sessions.load(Ordering::Relaxed);
                 let broken = AtomicBool::new(false);
-                Ok(Connection { client: Some(client), sessions, in_transaction: false, broken })
+                let database = self.clone();
+                Ok(Connection { client: Some(client), database, sessions, in_transaction: false, broken })
             }
             Err(deadpool_postgres::PoolError::Closed) => Err(StoreError::Closed),
             Err(error) => Err(PostgresError::from(error).into()),
@@ -152,7 +164,7 @@ impl Connection {
     }
 
     /// Executes a statement.
-    pub(super) async fn query(&self, sql: &str, values: &[Bound]) -> Result<Vec<Row>, StoreError> {
+    pub(crate) async fn query(&self, sql: &str, values: &[Bound]) -> Result<Vec<Row>, StoreError> {
         let client = self.client()?;
         let work = async {
             if self.sessions {
@@ -183,6 +195,9 @@ impl Connection {
             Err(_) => Err(PostgresError::TimedOut),
         };
         done.map_err(|error| {
+            if matches!(error, PostgresError::DiskFull) {
+                *self.database.disk_full() = Some(Instant::now());
+            }
             if error.breaks_connection() {
                 self.broken.store(true, Ordering::Relaxed);
             }
@@ -191,7 +206,7 @@ impl Connection {
     }
 
     /// Begins a transaction. Whoever is put to sleep in the middle of one must not keep others waiting.
-    pub(super) async fn begin(&mut self) -> Result<(), StoreError> {
+    pub(crate) async fn begin(&mut self) -> Result<(), StoreError> {
         self.in_transaction = true;
         self.batch(
             "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '5s'; SET LOCAL lock_timeout = '10s'",
@@ -200,7 +215,7 @@ impl Connection {
     }
 
     /// Ends the transaction.
-    pub(super) async fn commit(&mut self) -> Result<(), StoreError> {
+    pub(crate) async fn commit(&mut self) -> Result<(), StoreError> {
         self.batch("COMMIT").await?;
         self.in_transaction = false;
         Ok(())

@@ -40,6 +40,16 @@ pub enum PostgresError {
         /// The newest version known here.
         known: i64,
     },
+    /// It was written by an older version, or by none.
+    #[error(
+        "the database has schema version {found}, and this version needs {known}; `ibid serve` brings it up to date"
+    )]
+    TooOld {
+        /// Its schema version, 0 if there is nothing of ibid in it.
+        found: i64,
+        /// The version known here.
+        known: i64,
+    },
     /// The address or its options are wrong.
     #[error("`engine.url` cannot be used: {0}")]
     Url(String),
@@ -51,7 +61,10 @@ pub enum PostgresError {
 impl PostgresError {
     /// Whether the same may succeed a moment later.
     pub(crate) const fn may_pass(&self) -> bool {
-        !matches!(self, Self::Duplicate | Self::TooNew { .. } | Self::Url(_) | Self::Statement(..))
+        !matches!(
+            self,
+            Self::Duplicate | Self::TooNew { .. } | Self::TooOld { .. } | Self::Url(_) | Self::Statement(..)
+        )
     }
 
     /// Whether the connection it was asked over is of no use any more.
@@ -64,6 +77,13 @@ impl From<tokio_postgres::Error> for PostgresError {
     fn from(error: tokio_postgres::Error) -> Self {
         let Some(database) = error.as_db_error() else {
             // Refused by the client itself: the statement or a value is wrong, and not the connection.
+            let refused = std::error::Error::source(&error).and_then(|source| source.downcast_ref());
+            if refused
+                .is_some_and(|source: &std::io::Error| source.kind() == std::io::ErrorKind::PermissionDenied)
+            {
+                // A connection was made, and it is not to the primary.
+                return Self::ReadOnly;
+            }
             let is_connection = error.is_closed() || std::error::Error::source(&error).is_some();
             return if is_connection {
                 Self::Unreachable(Box::new(error))

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::PostgresEngine;
 use super::bound::bind;
-use super::database::{Backoff, config, tls};
+use super::database::{Backoff, tls};
 use super::fault::PostgresError;
 use crate::store::StoreError;
 
@@ -263,7 +263,8 @@ impl PostgresEngine {
     }
 
     async fn hear_until_broken(&self, backoff: &mut Backoff) -> Result<(), PostgresError> {
-        let (client, mut connection) = config(self.settings().listen_url())?.connect(tls()?).await?;
+        let (client, mut connection) =
+            self.settings().config(self.settings().listen_url())?.connect(tls()?).await?;
         let engine = self.clone();
         let hearing = async move {
             while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {

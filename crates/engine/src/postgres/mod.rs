@@ -8,6 +8,7 @@ mod bound;
 #[cfg(test)]
 mod conforms;
 mod control;
+mod coordination;
 mod database;
 mod facts;
 mod fault;
@@ -36,6 +37,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 pub use fault::PostgresError;
@@ -44,9 +46,11 @@ pub use settings::PostgresSettings;
 use crate::error::Error;
 use crate::run::{DrainGate, FlushQueue, Graphs, Live};
 use crate::store::StoreError;
+pub(crate) use bound::Bound;
+pub(crate) use database::Connection;
 use database::Database;
-use hints::Hints;
-use writer::GroupWriter;
+use hints::{Hints, OutgoingHints};
+use writer::{GroupWriter, Orders};
 
 /// The engine for many machines. Cheap to clone; all clones are one engine.
 #[derive(Clone)]
@@ -65,6 +69,8 @@ struct Inner {
     drain: Arc<DrainGate>,
     /// One for each run that may be worked on at once.
     slots: Arc<Semaphore>,
+    /// Until when nobody takes the runs of this process for those of a dead one.
+    alive_until: Mutex<Option<Instant>>,
     /// Whether this process takes runs.
     takes_runs: AtomicBool,
     closed: AtomicBool,
@@ -82,6 +88,21 @@ struct Inner {
     strays: Mutex<Vec<(i64, i64)>>,
 }
 
+/// What an engine works on from its beginning.
+struct Beginning {
+    orders: Orders,
+    outgoing: OutgoingHints,
+}
+
+impl Beginning {
+    fn tasks(self, engine: &PostgresEngine) {
+        engine.spawn(engine.clone().write_orders(self.orders));
+        engine.spawn(engine.clone().write_events());
+        engine.spawn(engine.clone().hear_hints());
+        engine.spawn(engine.clone().send_hints(self.outgoing));
+    }
+}
+
 impl PostgresEngine {
     /// Opens the engine, brings the schema of its database up to date, and takes its share of the runs.
     /// Must be called inside a tokio runtime.
@@ -89,11 +110,34 @@ impl PostgresEngine {
     /// # Errors
     /// Fails if the database cannot be reached, or was written by a newer version.
     pub async fn open(graphs: Graphs, settings: PostgresSettings) -> Result<Self, Error> {
-        let database = Database::new(&settings.url, settings.connections).map_err(StoreError::from)?;
+        let recovers = settings.runs.recover_on_open;
+        let (engine, begin) = Self::new(graphs, settings)?;
+        engine.database().insist(|| schema::migrate(engine.database())).await?;
+        begin.tasks(&engine);
+        engine.spawn(engine.clone().run_retention());
+        if recovers {
+            engine.take_runs().await?;
+        }
+        Ok(engine)
+    }
+
+    /// Opens it to look at what is there, and to change what nobody works on: the schema stays as it is, unless there is none yet, and
+    /// no runs are taken.
+    ///
+    /// # Errors
+    /// Fails if the database cannot be reached, or has another schema than this version.
+    pub async fn look(settings: PostgresSettings) -> Result<Self, Error> {
+        let (engine, begin) = Self::new(Graphs::default(), PostgresSettings { works: false, ..settings })?;
+        engine.database().insist(|| schema::expect_current(engine.database())).await?;
+        begin.tasks(&engine);
+        Ok(engine)
+    }
+
+    fn new(graphs: Graphs, settings: PostgresSettings) -> Result<(Self, Beginning), Error> {
+        let database = Database::new(&settings).map_err(StoreError::from)?;
         let (writer, orders) = GroupWriter::new();
         let (hints, outgoing) = Hints::new();
         let at_once = settings.runs.at_once.unwrap_or(PostgresSettings::AT_ONCE);
-        let recovers = settings.runs.recover_on_open;
         let engine = Self(Arc::new(Inner {
             settings,
             graphs,
@@ -105,6 +149,7 @@ impl PostgresEngine {
             flush_queue: Arc::default(),
             drain: Arc::default(),
             slots: Arc::new(Semaphore::new(at_once)),
+            alive_until: Mutex::default(),
             takes_runs: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             tasks: Mutex::new(Some(JoinSet::new())),
@@ -116,16 +161,7 @@ impl PostgresEngine {
             suspected: AtomicBool::new(false),
             strays: Mutex::default(),
         }));
-        engine.database().insist(|| schema::migrate(engine.database())).await?;
-        engine.spawn(engine.clone().write_orders(orders));
-        engine.spawn(engine.clone().write_events());
-        engine.spawn(engine.clone().hear_hints());
-        engine.spawn(engine.clone().send_hints(outgoing));
-        engine.spawn(engine.clone().run_retention());
-        if recovers {
-            engine.take_runs().await?;
-        }
-        Ok(engine)
+        Ok((engine, Beginning { orders, outgoing }))
     }
 
     /// Becomes a worker, if this process is to be one. Does nothing the second time.
@@ -204,6 +240,21 @@ impl PostgresEngine {
         self.0.work.notify_one();
     }
 
+    /// A connection to its database.
+    pub(crate) async fn connection(&self) -> Result<Connection, StoreError> {
+        self.database().connection().await
+    }
+
+    /// Makes sure that what ended so many days ago has its place.
+    pub(crate) async fn make_partitions_back(&self, days: i64) -> Result<(), StoreError> {
+        schema::make_partitions_since(&self.connection().await?, days).await
+    }
+
+    /// For so many days traces are kept.
+    pub(crate) fn trace_days(&self) -> i64 {
+        schema::days(self.settings().runs.trace_retention)
+    }
+
     fn settings(&self) -> &PostgresSettings {
         &self.0.settings
     }
@@ -259,6 +310,18 @@ impl PostgresEngine {
 
     fn run_taken(&self) -> &Notify {
         &self.0.taken
+    }
+
+    /// Whether the last heartbeat is younger than the lease.
+    fn has_lease(&self) -> bool {
+        let until = *self.0.alive_until.lock().unwrap_or_else(PoisonError::into_inner);
+        until.is_some_and(|until| Instant::now() < until)
+    }
+
+    /// The heartbeat that was asked for at a moment is told, and this process knows which runs it still has.
+    fn heartbeat_told(&self, since: Instant) {
+        let mut until = self.0.alive_until.lock().unwrap_or_else(PoisonError::into_inner);
+        *until = Some(since + self.settings().lease);
     }
 
     fn suspects(&self) -> MutexGuard<'_, HashSet<i64>> {

@@ -127,6 +127,10 @@ impl Engine for PostgresEngine {
         self.fork_run(scope.clone(), run, step).await
     }
 
+    async fn check(&self) -> Result<(), Error> {
+        Ok(self.database().check().await?)
+    }
+
     fn unfinished_runs(&self) -> usize {
         self.live().count()
     }

@@ -9,7 +9,7 @@ use tokio_postgres::Row;
 use super::PostgresEngine;
 use super::bound::bind;
 use super::database::Connection;
-use super::schema::{DAY_MS, is_maintainer, make_partitions, partitions, today};
+use super::schema::{days, is_maintainer, make_partitions, partitions, today};
 use crate::run::millis;
 use crate::run::packing::{PackedRow, PackedStep, pack};
 use crate::store::StoreError;
@@ -57,6 +57,8 @@ impl PostgresEngine {
         self.pack_older_than(runs.retention).await?;
         self.drop_partitions(&mut other, "journal", runs.retention).await?;
         self.drop_partitions(&mut other, "traces", runs.trace_retention).await?;
+        self.database().query("DELETE FROM allowances WHERE full_ms < now_ms()", bind![]).await?;
+        self.database().query("DELETE FROM account_users WHERE until_ms < now_ms()", bind![]).await?;
         self.drop_idle("temporary AND updated_ms < $1 AND $2 <> ''", TEMPORARY, None).await?;
         for (tenant, age) in self.kept_for().await? {
             self.drop_idle("updated_ms < $1 AND tenant = $2 AND NOT is_queue", age, Some(&tenant)).await?;
@@ -162,8 +164,7 @@ impl PostgresEngine {
         table: &str,
         age: Duration,
     ) -> Result<(), StoreError> {
-        let days = i64::try_from(age.as_millis()).unwrap_or(i64::MAX) / DAY_MS + 2;
-        let oldest = today(connection).await? - days;
+        let oldest = today(connection).await? - days(age);
         for day in partitions(connection, table).await?.into_iter().filter(|day| *day < oldest) {
             connection.begin().await?;
             connection.batch("SET LOCAL lock_timeout = '2s'").await?;

@@ -1,5 +1,7 @@
 //! The tables, brought up to date beside processes of the version before, and their partitions.
 
+use std::time::Duration;
+
 use tokio_postgres::Row;
 
 use super::bound::bind;
@@ -14,7 +16,7 @@ const MIGRATIONS: [(&str, i64); 1] = [(include_str!("../../migrations-postgres/0
 /// So many days ahead have partitions.
 const DAYS_AHEAD: i64 = 7;
 
-pub(super) const DAY_MS: i64 = 86_400_000;
+const DAY_MS: i64 = 86_400_000;
 
 /// The tables that are kept by day.
 const BY_DAY: [&str; 2] = ["journal", "traces"];
@@ -31,11 +33,7 @@ pub(super) async fn migrate(database: &Database) -> Result<(), StoreError> {
     let known = MIGRATIONS.len() as i64;
     let sql = "CREATE TABLE IF NOT EXISTS ibid_schema (version bigint NOT NULL, oldest bigint NOT NULL)";
     connection.batch(sql).await?;
-    let found = connection.query("SELECT version, oldest FROM ibid_schema", bind![]).await?;
-    let (version, oldest) = match found.first() {
-        Some(row) => (row.try_get::<_, i64>(0)?, row.try_get::<_, i64>(1)?),
-        None => (0, 0),
-    };
+    let (version, oldest) = stored_version(&connection).await?;
     if oldest > known {
         return Err(PostgresError::TooNew { found: version, known }.into());
     }
@@ -49,12 +47,48 @@ pub(super) async fn migrate(database: &Database) -> Result<(), StoreError> {
     connection.commit().await
 }
 
+/// Makes the schema in an empty database; else it must be the one that this version knows.
+pub(super) async fn expect_current(database: &Database) -> Result<(), StoreError> {
+    let connection = database.connection().await?;
+    let there = connection.query("SELECT to_regclass('ibid_schema') IS NOT NULL", bind![]).await?;
+    if !there.first().map(|row| row.try_get(0)).transpose()?.unwrap_or(false) {
+        drop(connection);
+        return migrate(database).await;
+    }
+    let (found, oldest) = stored_version(&connection).await?;
+    let known = MIGRATIONS.len() as i64;
+    match found {
+        _ if oldest > known => Err(PostgresError::TooNew { found, known }.into()),
+        _ if found < known => Err(PostgresError::TooOld { found, known }.into()),
+        _ => Ok(()),
+    }
+}
+
+/// The version of the schema, and the oldest one whose processes may go on working with it.
+async fn stored_version(connection: &Connection) -> Result<(i64, i64), StoreError> {
+    let found = connection.query("SELECT version, oldest FROM ibid_schema", bind![]).await?;
+    Ok(match found.first() {
+        Some(row) => (row.try_get(0)?, row.try_get(1)?),
+        None => (0, 0),
+    })
+}
+
 /// Makes the partitions of the days to come. One is made apart and attached then, which keeps nobody waiting.
 pub(super) async fn make_partitions(connection: &Connection) -> Result<(), StoreError> {
+    make_partitions_since(connection, 1).await
+}
+
+/// How many days a time takes, begun ones too.
+pub(super) fn days(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX) / DAY_MS + 2
+}
+
+/// The same, and those of so many days back.
+pub(super) async fn make_partitions_since(connection: &Connection, back: i64) -> Result<(), StoreError> {
     let today = today(connection).await?;
     for table in BY_DAY {
         let present = partitions(connection, table).await?;
-        for day in (today - 1..=today + DAYS_AHEAD).filter(|day| !present.contains(day)) {
+        for day in (today - back..=today + DAYS_AHEAD).filter(|day| !present.contains(day)) {
             let sql = format!(
                 "CREATE TABLE {table}_{day} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS);
                  ALTER TABLE {table} ATTACH PARTITION {table}_{day} FOR VALUES FROM ({day}) TO ({})",

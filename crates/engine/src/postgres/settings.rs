@@ -2,6 +2,13 @@
 
 use std::time::Duration;
 
+use ibid_core::Secret;
+
+use tokio_postgres::Config;
+use tokio_postgres::config::TargetSessionAttrs;
+
+use super::database::{CONNECT, STATEMENT};
+use super::fault::PostgresError;
 use crate::run::RunSettings;
 
 /// How an engine on Postgres behaves.
@@ -9,6 +16,8 @@ use crate::run::RunSettings;
 pub struct PostgresSettings {
     /// Where the database is: `postgres://user:password@host/database`, with more hosts for standbys, separated by commas.
     pub url: String,
+    /// The password, if it does not stand in the address.
+    pub password: Option<Secret>,
     /// Where hints of other processes are listened to, if `url` is a pooler in transaction mode, which swallows them.
     pub listen_url: Option<String>,
     /// How runs are worked on.
@@ -29,12 +38,26 @@ impl PostgresSettings {
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
+            password: None,
             listen_url: None,
             runs: RunSettings::default(),
             works: true,
             lease: Duration::from_secs(10),
             connections: 16,
         }
+    }
+
+    /// How the database is reached, by the usual address or by the one that hints are listened to at.
+    pub(super) fn config(&self, url: &str) -> Result<Config, PostgresError> {
+        let mut config: Config = url
+            .parse()
+            .map_err(|error: tokio_postgres::Error| PostgresError::Url(ibid_core::error_chain(&error)))?;
+        config.application_name("ibid").connect_timeout(CONNECT).tcp_user_timeout(STATEMENT);
+        config.keepalives_idle(CONNECT).target_session_attrs(TargetSessionAttrs::ReadWrite);
+        if let Some(password) = &self.password {
+            config.password(password.reveal());
+        }
+        Ok(config)
     }
 
     pub(super) fn listen_url(&self) -> &str {

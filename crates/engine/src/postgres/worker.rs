@@ -102,8 +102,12 @@ impl PostgresEngine {
         let (mut last, mut steady, mut reaped) = (Instant::now(), None, Instant::now());
         loop {
             beat.tick().await;
+            let began = Instant::now();
             match self.beat().await {
                 Ok(is_new) => {
+                    if self.has_lease() {
+                        self.heartbeat_told(began);
+                    }
                     if is_new && steady.is_some() {
                         tracing::warn!("this process was taken for dead, and its runs were taken over");
                         steady = None;
@@ -116,7 +120,9 @@ impl PostgresEngine {
                         reaped = Instant::now();
                         self.reap().await;
                     }
-                    self.reconcile().await;
+                    if matches!(self.reconcile().await, Ok(true)) {
+                        self.heartbeat_told(began);
+                    }
                 }
                 Err(StoreError::Closed) => return,
                 Err(error) => {
@@ -138,7 +144,10 @@ impl PostgresEngine {
 
     /// Tells for the first time that this process works.
     pub(super) async fn join_workers(&self) -> Result<(), StoreError> {
-        self.database().insist(|| self.beat()).await.map(drop)
+        let began = Instant::now();
+        self.database().insist(|| self.beat()).await?;
+        self.heartbeat_told(began);
+        Ok(())
     }
 
     /// Takes the runs of dead workers away from them.
@@ -311,11 +320,12 @@ impl PostgresEngine {
         }
     }
 
-    /// Compares what this process works on with what is stored: runs that it has no more, or that it never took up.
-    async fn reconcile(&self) {
-        let known = self.live().all();
+    /// Compares what this process works on with what is stored: runs that it has no more, or that it never took up. Whether it is
+    /// clear of each that it is this process's.
+    async fn reconcile(&self) -> Result<bool, StoreError> {
+        let (known, mut clear) = (self.live().all(), true);
         let sql = "SELECT id, epoch, key FROM runs WHERE owner = $1 AND ended_ms IS NULL";
-        let Ok(rows) = self.database().once(sql, bind![self.worker_id()]).await else { return };
+        let rows = self.database().once(sql, bind![self.worker_id()]).await?;
         let stored: Vec<(RunId, i64, i64)> = rows
             .iter()
             .filter_map(|row| {
@@ -324,11 +334,14 @@ impl PostgresEngine {
             .collect();
         for (run, live) in known {
             let is_own = stored.iter().any(|(id, epoch, _)| *id == run && *epoch == live.log.epoch());
-            // One that has just begun to be ended is not stored as this process's any more.
-            if !is_own
-                && live.log.writing().try_lock().is_ok()
-                && self.live().get(run).is_some_and(|now| now.log.epoch() == live.log.epoch())
-            {
+            if is_own {
+                continue;
+            }
+            // One that has just begun to be ended is not stored as this process's any more. Of one that something is being written
+            // of, that shows whose it is.
+            let is_resting = live.log.writing().try_lock().is_ok();
+            clear &= is_resting;
+            if is_resting && self.live().get(run).is_some_and(|now| now.log.epoch() == live.log.epoch()) {
                 self.let_go_of(run, None);
             }
         }
@@ -340,6 +353,7 @@ impl PostgresEngine {
         for (key, epoch) in self.stray_twice(unknown) {
             self.give_back(key, epoch).await;
         }
+        Ok(clear)
     }
 
     /// Of the runs that this process does not work on although they are stored as its own: those that it did not last time either.

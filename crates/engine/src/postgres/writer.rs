@@ -4,6 +4,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use ibid_graph::{Record, StepEvent};
@@ -21,6 +22,8 @@ const LARGEST_BATCH: usize = 512;
 const MOST_BYTES: usize = 8 << 20;
 /// So many runs that wait for a commit of their words are many.
 const CROWD: usize = 250;
+/// How often a step that may not begin looks whether it may.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 type Reply = oneshot::Sender<Result<(), StoreError>>;
 
@@ -59,6 +62,16 @@ impl StepWriter for PostgresEngine {
         self.writer().0.send(order).map_err(|_| StoreError::Closed)?;
         done.await.unwrap_or(Err(StoreError::Closed))?;
         self.passed_step(log.key()).await;
+        Ok(())
+    }
+
+    async fn may_begin(&self, log: &RunLog) -> Result<(), StoreError> {
+        while !self.has_lease() {
+            if log.is_discarded() {
+                return Err(StoreError::Gone);
+            }
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+        }
         Ok(())
     }
 }

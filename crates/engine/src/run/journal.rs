@@ -22,6 +22,11 @@ use crate::store::StoreError;
 pub(crate) trait StepWriter: Send + Sync + 'static {
     /// Writes a step down with everything that its run told until then.
     async fn write_step(&self, log: &Arc<RunLog>, step: Unflushed) -> Result<(), StoreError>;
+
+    /// Waits until a step may begin: until no other process can have taken the run over unnoticed.
+    async fn may_begin(&self, _log: &RunLog) -> Result<(), StoreError> {
+        Ok(())
+    }
 }
 
 /// What is written down of one run, and where the rest goes.
@@ -93,6 +98,10 @@ impl<W: StepWriter> Journal for RunJournal<W> {
         }
         self.flush().await?;
         let working = self.drain.begin().await;
+        // Whoever wakes up after a long sleep must not do again what others have done meanwhile.
+        self.writer.may_begin(&self.log).await.map_err(|error| {
+            JournalError::new(format!("step {} could not begin", step.number)).caused_by(error)
+        })?;
         let made = self.attempts.get(&step.number).copied().unwrap_or_default();
         let span = trace::node_span(&step.node, step.number);
         let performed = perform(Attempts::after(made)).instrument(span.clone()).await;

@@ -1,13 +1,16 @@
 //! Several processes on one database, as far as one process can play them: they follow, stop and answer each other's runs, hand
 //! them over, take them over, and nobody who was taken for dead changes anything.
 
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
+use ibid_core::model::AccountShare;
 use ibid_core::{Message, RunId, Scope, Tenant, ThreadId, TurnInput};
 use ibid_engine::{
-    Engine, Event, GraphEntry, Graphs, MessageWindow, PostgresEngine, PostgresSettings, RunStatus, Stop, Turn,
+    Coordination as _, Engine, Event, GraphEntry, Graphs, MessageWindow, PostgresEngine, PostgresSettings,
+    RunStatus, Stop, Turn,
 };
 use ibid_graph::{Context, END, EventKind, Graph, START, State};
 use ibid_testkit::RealPostgres;
@@ -30,23 +33,23 @@ impl State for Talk {
 }
 
 /// What was performed, over all engines, and what lets waiting nodes go on.
-struct Stage {
+pub(super) struct Stage {
     performed: Mutex<Vec<(String, &'static str)>>,
-    gate: Semaphore,
+    pub(super) gate: Semaphore,
 }
 
 impl Stage {
-    fn new() -> Arc<Self> {
+    pub(super) fn new() -> Arc<Self> {
         Arc::new(Self { performed: Mutex::default(), gate: Semaphore::new(0) })
     }
 
-    fn performed(&self, heard: &str) -> Vec<&'static str> {
+    pub(super) fn performed(&self, heard: &str) -> Vec<&'static str> {
         let performed = self.performed.lock().unwrap();
         performed.iter().filter(|(turn, _)| turn == heard).map(|(_, node)| *node).collect()
     }
 
     /// hear → work → (sure?) → close; `work` waits at the gate if it is told to.
-    fn graphs(self: &Arc<Self>) -> Graphs {
+    pub(super) fn graphs(self: &Arc<Self>) -> Graphs {
         let node = |name: &'static str, waits: bool| {
             let stage = self.clone();
             move |talk: Arc<Talk>, context: Context| {
@@ -90,11 +93,11 @@ impl Stage {
     }
 }
 
-fn scope() -> Scope {
+pub(super) fn scope() -> Scope {
     Scope::of(Tenant::local())
 }
 
-async fn open(stage: &Arc<Stage>, settings: PostgresSettings) -> PostgresEngine {
+pub(super) async fn open(stage: &Arc<Stage>, settings: PostgresSettings) -> PostgresEngine {
     PostgresEngine::open(stage.graphs(), settings).await.unwrap()
 }
 
@@ -103,18 +106,18 @@ async fn open_server(stage: &Arc<Stage>, url: &str) -> PostgresEngine {
     open(stage, PostgresSettings { works: false, ..settings(url.to_owned()) }).await
 }
 
-async fn say(engine: &PostgresEngine, thread: ThreadId, text: &str) -> RunId {
+pub(super) async fn say(engine: &dyn Engine, thread: ThreadId, text: &str) -> RunId {
     engine.submit(&scope(), Turn::new(thread, "play", Message::user(text))).await.unwrap().run
 }
 
-async fn events(engine: &PostgresEngine, run: RunId, after: u64) -> Vec<Event> {
+pub(super) async fn events(engine: &dyn Engine, run: RunId, after: u64) -> Vec<Event> {
     let stream = engine.events(&scope(), run, after).await.unwrap();
     let all = stream.map(Result::unwrap).collect();
     tokio::time::timeout(Duration::from_secs(30), all).await.expect("the run must go on")
 }
 
 /// Waits for a token of a run.
-async fn until_said(engine: &PostgresEngine, run: RunId, said: &str) {
+pub(super) async fn until_said(engine: &dyn Engine, run: RunId, said: &str) {
     let mut stream = engine.events(&scope(), run, 0).await.unwrap();
     let seen = async {
         while let Some(event) = stream.next().await {
@@ -127,13 +130,13 @@ async fn until_said(engine: &PostgresEngine, run: RunId, said: &str) {
     tokio::time::timeout(Duration::from_secs(30), seen).await.expect("the run must go on");
 }
 
-async fn until_ended(engine: &PostgresEngine, run: RunId) -> RunStatus {
+pub(super) async fn until_ended(engine: &dyn Engine, run: RunId) -> RunStatus {
     let numbers: Vec<u64> = events(engine, run, 0).await.iter().map(|event| event.seq).collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "events have no gap");
     engine.run(&scope(), run).await.unwrap().status
 }
 
-async fn conversation(engine: &PostgresEngine, thread: ThreadId) -> Vec<String> {
+pub(super) async fn conversation(engine: &dyn Engine, thread: ThreadId) -> Vec<String> {
     let window = MessageWindow { before: None, limit: 100 };
     let said = engine.messages(&scope(), thread, window).await.unwrap();
     said.into_iter().map(|said| said.message.text).collect()
@@ -273,4 +276,45 @@ async fn many_turns_on_many_workers_that_come_and_go_end_each_once() {
     for worker in workers {
         worker.shutdown(Duration::from_secs(1)).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leases_and_allowances_are_those_of_all_processes() {
+    let (stage, url) = (Stage::new(), RealPostgres::get().database());
+    let (one, other) = (open_server(&stage, &url).await, open_server(&stage, &url).await);
+    let lease = async |engine: &PostgresEngine, time: u64| {
+        engine.take_lease("maintenance", Duration::from_millis(time)).await.unwrap()
+    };
+    assert!(lease(&one, 60_000).await && !lease(&other, 60_000).await, "one has it");
+    assert!(lease(&one, 200).await, "and may keep it for longer or shorter");
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(lease(&other, 60_000).await && !lease(&one, 60_000).await, "until its time is over");
+    one.end_lease("maintenance").await.unwrap();
+    assert!(!lease(&one, 60_000).await, "nobody gives back what another has");
+    other.end_lease("maintenance").await.unwrap();
+    assert!(lease(&one, 60_000).await);
+
+    let two = NonZeroU32::new(2).unwrap();
+    assert_eq!(one.admit_request("ana", two).await.unwrap(), None);
+    assert_eq!(other.admit_request("ana", two).await.unwrap(), None);
+    assert!(one.admit_request("ana", two).await.unwrap().is_some(), "both count");
+    assert!(other.admit_request("ana", two).await.unwrap().is_some());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_account_is_shared_by_the_processes_that_use_it() {
+    let (stage, url) = (Stage::new(), RealPostgres::get().database());
+    let (one, other) = (open_server(&stage, &url).await, open_server(&stage, &url).await);
+    let minute = Duration::from_secs(60);
+    let share = async |engine: &PostgresEngine| engine.take_share("openai", minute).await.unwrap();
+    assert_eq!(share(&one).await, AccountShare::WHOLE);
+    assert_eq!(share(&other).await.of, 2);
+    // The numbers go round every few seconds, so it may take a second look to see both of one round.
+    let both_differ = async || share(&one).await.index != share(&other).await.index;
+    assert!(both_differ().await || both_differ().await);
+    other.end_share("openai").await.unwrap();
+    assert_eq!(share(&one).await, AccountShare::WHOLE);
+    one.take_share("openai", Duration::from_millis(1)).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(share(&other).await.of, 1, "who does not come again has gone");
 }

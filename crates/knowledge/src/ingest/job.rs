@@ -49,6 +49,19 @@ pub struct LoadSettings {
 }
 
 impl LoadRequest {
+    /// What was about to be loaded of a document, as far as the ledger knows it.
+    pub fn pending(document: &Document) -> Self {
+        let content = document.state.pending().unwrap_or(&document.content);
+        Self {
+            tenant: document.tenant.clone(),
+            corpus: document.corpus.clone(),
+            key: document.key.clone(),
+            source: document.source.clone(),
+            content: content.is_known().then(|| content.clone()),
+            settings: LoadSettings::default(),
+        }
+    }
+
     /// The name of the document.
     pub fn document(&self) -> DocumentId {
         document_id(&self.tenant, &self.corpus, &self.key)

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use ibid_core::model::Class;
+use ibid_core::model::{AccountShare, Class};
 
 /// Pacing begins at this share of what the provider was seen to take.
 const CAUTION: f64 = 0.9;
@@ -34,6 +34,8 @@ const LONGEST_DEBT: f64 = 600.0;
 /// Decides when the next request may go.
 #[derive(Debug)]
 pub(crate) struct AdaptiveLimit {
+    /// What is configured, in requests and tokens a second, and what of it is this process's.
+    whole: (Option<f64>, Option<f64>),
     configured: Option<f64>,
     learned: Option<Learned>,
     /// When the requests so far would have gone if they had kept the pace.
@@ -74,16 +76,26 @@ impl AdaptiveLimit {
         tokens_per_minute: Option<u64>,
         now: Instant,
     ) -> Self {
+        let requests = requests_per_minute.map(|count| f64::from(count.max(1)) / 60.0);
+        let tokens = tokens_per_minute.map(|count| count.max(1) as f64 / 60.0);
         Self {
-            configured: requests_per_minute.map(|count| f64::from(count.max(1)) / 60.0),
+            whole: (requests, tokens),
+            configured: requests,
             learned: None,
             due: now,
-            tokens_per_second: tokens_per_minute.map(|count| count.max(1) as f64 / 60.0),
+            tokens_per_second: tokens,
             tokens_due: now,
             paused_until: None,
             taken: VecDeque::new(),
             since_pause: SincePause { began: now, sent: 0, refused: 0, in_vain: 0, before: None },
         }
+    }
+
+    /// Of what is configured, only a share is this process's.
+    pub(crate) fn share(&mut self, share: AccountShare) {
+        let of = f64::from(share.of.max(1));
+        self.configured = self.whole.0.map(|rate| rate / of);
+        self.tokens_per_second = self.whole.1.map(|rate| rate / of);
     }
 
     /// The earliest moment for the next request of a class; it may lie in the past.

@@ -16,7 +16,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use ibid_core::model::{CallProgress, Caller, Class, ModelError, ProgressListener, Usage};
+use ibid_core::model::{AccountShare, CallProgress, Caller, Class, ModelError, ProgressListener, Usage};
 use tokio::sync::{Notify, oneshot};
 
 pub use budget::{Budget, MemorySpending};
@@ -98,6 +98,11 @@ impl Governor {
     /// Whose account it is.
     pub fn provider(&self) -> &str {
         &self.provider
+    }
+
+    /// From now on, this process has such a share of what the account may take: other processes have the rest.
+    pub fn share(&self, share: AccountShare) {
+        self.advance(|queue| queue.share(share));
     }
 
     /// What it has seen, and how it stands.

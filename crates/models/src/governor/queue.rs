@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use ibid_core::Tenant;
-use ibid_core::model::{Class, ModelError};
+use ibid_core::model::{AccountShare, Class, ModelError};
 use tokio::sync::oneshot;
 
 use super::adaptive_limit::AdaptiveLimit;
@@ -70,6 +70,8 @@ impl Rounds {
 /// Everything that one governor decides by. One short lock holds it.
 pub(super) struct Queue {
     provider: String,
+    /// How many requests may be under way at once, of all processes and of this one.
+    whole: usize,
     concurrent: usize,
     /// How many places people took lately, which fades.
     chat_demand: f64,
@@ -89,6 +91,7 @@ impl Queue {
         let concurrent = settings.concurrent.max(1);
         Self {
             provider: provider.to_owned(),
+            whole: concurrent,
             concurrent,
             chat_demand: 0.0,
             chat_demand_at: now,
@@ -100,6 +103,12 @@ impl Queue {
             breaker: Breaker::new(settings.breaker_failures, settings.breaker_pause),
             watched: false,
         }
+    }
+
+    /// From now on, this process has such a share of what the account may take.
+    pub(super) fn share(&mut self, share: AccountShare) {
+        self.concurrent = share.part_of(self.whole);
+        self.pace.share(share);
     }
 
     pub(super) fn place(&mut self, class: Class, tenant: &Tenant) -> QueueTicket {
@@ -156,7 +165,7 @@ impl Queue {
     fn for_ingestion(&self, now: Instant) -> usize {
         let lately = (self.chat_demand(now).round() as usize).max(self.in_flight[Class::Chat as usize]);
         let kept = self.concurrent.div_ceil(8).max(if lately == 0 { 0 } else { lately + 1 });
-        self.concurrent.saturating_sub(kept).max(1)
+        self.concurrent.saturating_sub(kept).max(self.concurrent.min(1))
     }
 
     /// Lets everyone go who may. Returns when to look again, if the clock alone decides that.
@@ -229,6 +238,33 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_of_an_account_has_its_part_of_the_places() {
+        let now = Instant::now();
+        let settings =
+            GovernorSettings { concurrent: 3, requests_per_minute: Some(60), ..GovernorSettings::default() };
+        let mut queue = Queue::new("test", &settings, now);
+        let mut turns = Vec::new();
+        for _ in 0..4 {
+            let (turn, mine) = oneshot::channel();
+            let (place, tenant) = (queue.place(Class::Chat, &Tenant::local()), Tenant::local());
+            let until = now + Duration::from_secs(600);
+            queue.wait(place, Waiter { tenant, tokens: 0, until, turn }, now);
+            turns.push(mine);
+        }
+        let minutes = |count: u64| now + Duration::from_secs(60 * count);
+        queue.share(AccountShare { index: 4, of: 5 });
+        queue.advance(minutes(1));
+        assert_eq!(queue.in_flight(), 0, "three places are fewer than five processes");
+        queue.share(AccountShare { index: 1, of: 2 });
+        queue.advance(minutes(2));
+        assert_eq!(queue.in_flight(), 1);
+        queue.share(AccountShare::WHOLE);
+        queue.advance(minutes(3));
+        queue.advance(minutes(4));
+        assert_eq!(queue.in_flight(), 3, "and all of them when the others have gone");
+    }
 
     /// Who is served in which order, with one place, of tenants that come so.
     fn served(come: &[&str]) -> Vec<String> {

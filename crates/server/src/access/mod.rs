@@ -1,17 +1,17 @@
 //! Who may use the server, as whom, and how often.
 
 mod oidc;
-mod rate_limit;
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use axum::http::{HeaderMap, header};
-use ibid_app::{LOCAL_KEY_PREFIX, SCOPE_HEADER, local_proof};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use ibid_app::{Cells, LOCAL_KEY_PREFIX, SCOPE_HEADER, local_proof};
 use ibid_core::{AccessRole, Scope, Secret, Tenant};
-use ibid_engine::{ApiKey, Engine};
+use ibid_engine::ApiKey;
 use sha2::{Digest as _, Sha256};
 use url::{Host, Url};
 
@@ -19,7 +19,6 @@ pub use oidc::{Claims, Issuer};
 
 use crate::http::{Caller, Problem};
 use oidc::Tokens;
-use rate_limit::RateLimiter;
 
 /// What keys begin with, so that they are known where they should not be.
 pub const KEY_PREFIX: &str = "ibid_";
@@ -50,14 +49,13 @@ pub struct Key {
 pub struct Access {
     keys: HashMap<[u8; 32], Key>,
     /// Where keys are that were made while the server runs.
-    engine: Option<Arc<dyn Engine>>,
+    cells: Option<Cells>,
     tokens: Option<Tokens>,
     open: Option<Scope>,
     /// The key of the terminal beside this server.
     terminal: Option<Secret>,
     origins: Vec<String>,
     per_minute: Option<NonZeroU32>,
-    pace: RateLimiter,
 }
 
 impl Access {
@@ -71,9 +69,9 @@ impl Access {
         Self { keys: keys.into_iter().map(|key| (key.hash, key)).collect(), ..Self::default() }
     }
 
-    /// And whoever holds a key that an engine keeps.
-    pub(crate) fn and_keys_of(mut self, engine: Arc<dyn Engine>) -> Self {
-        self.engine = Some(engine);
+    /// And whoever holds a key that an engine of these keeps.
+    pub(crate) fn and_keys_of(mut self, cells: Cells) -> Self {
+        self.cells = Some(cells);
         self
     }
 
@@ -127,8 +125,23 @@ impl Access {
             return self.terminal(key, headers);
         }
         let caller = self.known(key, headers).await?;
-        self.pace.take(&caller.name, caller.per_minute.or(self.per_minute))?;
+        self.admit(&caller).await?;
         Ok(caller)
+    }
+
+    /// Takes a request off the caller's allowance, which all servers of an engine share.
+    async fn admit(&self, caller: &Caller) -> Result<(), Problem> {
+        let (Some(per_minute), Some(cells)) = (caller.per_minute.or(self.per_minute), &self.cells) else {
+            return Ok(());
+        };
+        match cells.of(caller.scope.tenant()).engine()?.admit_request(&caller.name, per_minute).await? {
+            None => Ok(()),
+            Some(wait) => {
+                let name = &caller.name;
+                let detail = format!("{name} may make {per_minute} requests in a minute; wait a little");
+                Err(Problem::too_many(detail, wait))
+            }
+        }
     }
 
     /// The terminal beside this server. The key of another one is refused also where none is needed: who sends it looks for
@@ -172,10 +185,10 @@ impl Access {
 
     /// A key that the engine keeps.
     async fn kept(&self, key: &str, hash: [u8; 32]) -> Result<Option<ApiKey>, Problem> {
-        let Some(engine) = self.engine.as_ref().filter(|_| key.starts_with(KEY_PREFIX)) else {
+        let Some(cells) = self.cells.as_ref().filter(|_| key.starts_with(KEY_PREFIX)) else {
             return Ok(None);
         };
-        let found = engine.api_key(hash).await?;
+        let found = find_key(cells, hash).await?;
         if found.as_ref().and_then(|key| key.expires).is_some_and(|end| end <= SystemTime::now()) {
             return Err(Problem::unauthorized("the key has expired; an admin of the tenant makes another"));
         }
@@ -206,6 +219,21 @@ impl Access {
             _ => Ok(()),
         }
     }
+}
+
+/// A key that one of the engines keeps. The one that has it answers for all: whoever is known waits for no other.
+async fn find_key(cells: &Cells, hash: [u8; 32]) -> Result<Option<ApiKey>, Problem> {
+    let asked =
+        cells.all().map(|(_, app)| async move { Ok::<_, Problem>(app.engine()?.api_key(hash).await?) });
+    let (mut answers, mut failed) = (asked.collect::<FuturesUnordered<_>>(), None);
+    while let Some(answer) = answers.next().await {
+        match answer {
+            Ok(Some(key)) => return Ok(Some(key)),
+            Ok(None) => {}
+            Err(problem) => failed = Some(problem),
+        }
+    }
+    failed.map_or(Ok(None), Err)
 }
 
 /// When a key ends that is to last so many days. More than a hundred years are a hundred.
@@ -299,23 +327,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_key_is_known_by_its_hash_and_held_to_its_pace() {
+    async fn a_key_is_known_by_its_hash() {
         let key = Key {
             name: "desk".to_owned(),
             hash: Sha256::digest(b"ibid_secret").into(),
             scope: Scope::of("acme".parse().unwrap()),
             role: AccessRole::Reader,
-            per_minute: NonZeroU32::new(2),
+            per_minute: None,
         };
         let access = Access::keys([key]);
         let none = HeaderMap::new();
         assert!(access.caller(None, &none).await.is_err());
         assert!(access.caller(Some("ibid_other"), &none).await.is_err());
-        for _ in 0..2 {
-            let caller = access.caller(Some("ibid_secret"), &none).await.unwrap();
-            assert_eq!((&*caller.name, caller.scope.tenant().as_str()), ("desk", "acme"));
-        }
-        let refused = access.caller(Some("ibid_secret"), &none).await.unwrap_err();
-        assert!(refused.detail().contains("2 requests"), "{refused:?}");
+        let caller = access.caller(Some("ibid_secret"), &none).await.unwrap();
+        assert_eq!((&*caller.name, caller.scope.tenant().as_str()), ("desk", "acme"));
     }
 }

@@ -1,10 +1,12 @@
 //! Requests that go to the router directly, without a network. Ids and times are replaced, so that answers can be compared.
 
+use std::num::NonZeroU32;
+
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use ibid_app::{App, Settings};
-use ibid_core::{Scope, Tenant};
-use ibid_server::{Access, router};
+use ibid_core::{AccessRole, Scope, Tenant};
+use ibid_server::{Access, Key, key_hash, router};
 use regex::Regex;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
@@ -16,20 +18,32 @@ struct Server {
 
 impl Server {
     async fn start() -> Self {
+        Self::with(Access::open(Scope::of(Tenant::local()))).await
+    }
+
+    async fn with(access: Access) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let settings = Settings { data: folder.path().to_owned(), ..Settings::default() };
         let app = App::builder(settings).without_documents().open().await.unwrap();
-        let router = router(app, Access::open(Scope::of(Tenant::local())), None).unwrap();
+        let router = router(app, access, None).unwrap();
         Self { router, _folder: folder }
     }
 
     async fn send(&self, method: &str, path: &str, body: Option<Value>) -> String {
+        self.send_with(None, method, path, body).await
+    }
+
+    async fn send_with(&self, key: Option<&str>, method: &str, path: &str, body: Option<Value>) -> String {
         let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
         let request = Request::builder()
             .method(method)
             .uri(path)
             .header("content-type", "application/json")
             .header("host", "127.0.0.1");
+        let request = match key {
+            Some(key) => request.header("x-api-key", key),
+            None => request,
+        };
         let response = self.router.clone().oneshot(request.body(body).unwrap()).await.unwrap();
         let status = response.status();
         let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
@@ -126,4 +140,25 @@ async fn what_is_not_there_is_refused_in_the_shape_of_the_path() {
     assert!(tool.starts_with("404") && tool.contains("has no tool `search_documents`"), "{tool}");
     let missing = server.send("GET", "/documents", None).await;
     assert!(missing.starts_with("503") && missing.contains("without documents"), "{missing}");
+}
+
+#[tokio::test]
+async fn a_key_is_held_to_its_requests_in_a_minute() {
+    let key = |name: &str, per_minute| Key {
+        name: name.to_owned(),
+        hash: key_hash(name),
+        scope: Scope::of(Tenant::local()),
+        role: AccessRole::Reader,
+        per_minute: NonZeroU32::new(per_minute),
+    };
+    let server = Server::with(Access::keys([key("ibid_desk", 2), key("ibid_other", 0)])).await;
+    let ask = async |key| server.send_with(Some(key), "POST", "/threads/search", Some(json!({}))).await;
+    for _ in 0..2 {
+        assert!(ask("ibid_desk").await.starts_with("200"));
+    }
+    let refused = ask("ibid_desk").await;
+    assert!(refused.starts_with("429") && refused.contains("2 requests in a minute"), "{refused}");
+    for _ in 0..3 {
+        assert!(ask("ibid_other").await.starts_with("200"), "who has no limit is not limited");
+    }
 }

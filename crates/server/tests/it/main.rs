@@ -2,5 +2,6 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod chaos;
 mod in_process;
 mod own_graph;

@@ -18,11 +18,15 @@ use source::{Listed, Shown, ThreadSource};
 
 /// Lists, shows or deletes conversations.
 pub(super) fn run(config: &Settings, threads: &Threads) -> anyhow::Result<ExitCode> {
+    runtime()?.block_on(run_at(config, threads))
+}
+
+async fn run_at(config: &Settings, threads: &Threads) -> anyhow::Result<ExitCode> {
     let (command, path) = (&threads.command, config.engine_file());
-    let source = match runtime()?.block_on(Place::of(config, &threads.target, &[]))? {
+    let source = match Place::of(config, &threads.target, &[]).await? {
         Place::Server(client) => ThreadSource::Server(client),
         Place::Here(scope) => {
-            let Some(threads) = OfflineThreads::open(config) else {
+            let Some(threads) = OfflineThreads::open(config).await? else {
                 if let ThreadsCommand::List { json: false, .. } = command {
                     writeln!(std::io::stdout(), "No conversations yet. Begin one with: ibid ask \"…\"")?;
                 }
@@ -37,20 +41,20 @@ pub(super) fn run(config: &Settings, threads: &Threads) -> anyhow::Result<ExitCo
         }
     };
     match command {
-        ThreadsCommand::List { limit, after, json } => list(&source, *limit, *after, *json),
-        ThreadsCommand::Show { thread, limit, json } => show(&source, *thread, *limit, *json),
-        ThreadsCommand::Delete { thread, yes } => delete(&source, *thread, *yes),
+        ThreadsCommand::List { limit, after, json } => list(&source, *limit, *after, *json).await,
+        ThreadsCommand::Show { thread, limit, json } => show(&source, *thread, *limit, *json).await,
+        ThreadsCommand::Delete { thread, yes } => delete(&source, *thread, *yes).await,
     }
 }
 
-fn list(
+async fn list(
     source: &ThreadSource,
     limit: usize,
     after: Option<ThreadId>,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
-    let threads = source.list(limit, after)?;
+    let threads = source.list(limit, after).await?;
     if json {
         for thread in &threads {
             writeln!(out, "{}", described(thread))?;
@@ -67,9 +71,9 @@ fn list(
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(source: &ThreadSource, thread: ThreadId, limit: usize, json: bool) -> anyhow::Result<ExitCode> {
+async fn show(source: &ThreadSource, thread: ThreadId, limit: usize, json: bool) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
-    let Shown { of, messages, turns } = source.show(thread, limit)?;
+    let Shown { of, messages, turns } = source.show(thread, limit).await?;
     let earlier = of.messages.saturating_sub(messages.len() as u64);
     if json {
         for (position, message) in (earlier..).zip(&messages) {
@@ -104,15 +108,15 @@ fn show(source: &ThreadSource, thread: ThreadId, limit: usize, json: bool) -> an
     Ok(ExitCode::SUCCESS)
 }
 
-fn delete(source: &ThreadSource, thread: ThreadId, yes: bool) -> anyhow::Result<ExitCode> {
+async fn delete(source: &ThreadSource, thread: ThreadId, yes: bool) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
-    let found = source.show(thread, 0)?.of;
+    let found = source.show(thread, 0).await?.of;
     let title = printable(&found.title);
     let question = format!("`{title}` with its {}", counted(found.messages, "message"));
     if !yes && !confirmed(&title, &question)? {
         return Ok(ExitCode::SUCCESS);
     }
-    source.delete(thread).context("the conversation was not deleted")?;
+    source.delete(thread).await.context("the conversation was not deleted")?;
     writeln!(out, "Deleted {thread}.")?;
     Ok(ExitCode::SUCCESS)
 }

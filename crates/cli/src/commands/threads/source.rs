@@ -9,7 +9,6 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::commands::runtime;
 use crate::conversations::read_messages;
 
 /// Where conversations are.
@@ -37,16 +36,18 @@ pub(super) struct Shown {
 
 impl ThreadSource {
     /// Conversations, the most recent first, after one of them.
-    pub(super) fn list(&self, limit: usize, after: Option<ThreadId>) -> anyhow::Result<Vec<Listed>> {
+    pub(super) async fn list(&self, limit: usize, after: Option<ThreadId>) -> anyhow::Result<Vec<Listed>> {
         match self {
             Self::Folder(threads, scope) => {
                 let none = MessageWindow { before: None, limit: 0 };
-                let cursor = |id| anyhow::Ok(threads.thread(scope, id, none)?.thread.cursor());
-                let after = after.map(cursor).transpose()?;
-                let listed = threads.list(scope, ThreadPage { after, ..ThreadPage::first(limit) })?;
+                let after = match after {
+                    Some(id) => Some(threads.thread(scope, id, none).await?.thread.cursor()),
+                    None => None,
+                };
+                let listed = threads.list(scope, ThreadPage { after, ..ThreadPage::first(limit) }).await?;
                 Ok(listed.into_iter().map(Listed::from).collect())
             }
-            Self::Server(server) => runtime()?.block_on(async {
+            Self::Server(server) => {
                 let mut listed: Vec<Listed> = Vec::new();
                 let mut skip = 0;
                 // The server counts places; the terminal names the last one of the page before.
@@ -74,23 +75,23 @@ impl ThreadSource {
                     bail!("there is no thread {after}");
                 }
                 Ok(listed)
-            }),
+            }
         }
     }
 
     /// One conversation.
-    pub(super) fn show(&self, thread: ThreadId, limit: usize) -> anyhow::Result<Shown> {
+    pub(super) async fn show(&self, thread: ThreadId, limit: usize) -> anyhow::Result<Shown> {
         match self {
             Self::Folder(threads, scope) => {
                 let window = MessageWindow { before: None, limit };
-                let Conversation { thread, messages, runs } = threads.thread(scope, thread, window)?;
+                let Conversation { thread, messages, runs } = threads.thread(scope, thread, window).await?;
                 let open = runs.iter().filter(|run| run.status != RunStatus::Done);
                 let turns = open
                     .map(|run| became(&run.id, &run.status.as_str().replace('_', " "), run.error.as_deref()));
                 let (of, turns) = (thread.into(), turns.collect());
                 Ok(Shown { of, messages: messages.into_iter().map(|said| said.message).collect(), turns })
             }
-            Self::Server(server) => runtime()?.block_on(async {
+            Self::Server(server) => {
                 let found: Value = server.call(Method::GET, &format!("/threads/{thread}"), None).await?;
                 let path = format!("/threads/{thread}/runs?limit=1000");
                 let runs: Vec<Value> = server.call(Method::GET, &path, None).await?;
@@ -101,17 +102,17 @@ impl ThreadSource {
                 let messages = read_messages(server, thread, limit).await?;
                 let messages = messages.into_iter().map(|(_, message)| message).collect();
                 Ok(Shown { of: listed_at(&found)?, messages, turns: turns.collect() })
-            }),
+            }
         }
     }
 
     /// Deletes a conversation.
-    pub(super) fn delete(&self, thread: ThreadId) -> anyhow::Result<()> {
+    pub(super) async fn delete(&self, thread: ThreadId) -> anyhow::Result<()> {
         match self {
-            Self::Folder(threads, scope) => Ok(threads.delete(scope, thread)?),
+            Self::Folder(threads, scope) => Ok(threads.delete(scope, thread).await?),
             Self::Server(server) => {
                 let path = format!("/threads/{thread}");
-                runtime()?.block_on(server.call::<Value>(Method::DELETE, &path, None)).map(drop)
+                server.call::<Value>(Method::DELETE, &path, None).await.map(drop)
             }
         }
     }

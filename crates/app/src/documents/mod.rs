@@ -1,18 +1,19 @@
 //! The one service for documents: it loads, follows, cancels and deletes them, takes up loads that an earlier process left, and
 //! keeps the store in order. The server, the terminal, tests and benchmarks use it.
 
+mod watching;
+
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 use ibid_assistants::definition::{Chunks, Definition};
 use ibid_core::evidence::{DocumentId, Index};
-use ibid_core::load::{LoadOutcome, LoadSummary};
+use ibid_core::load::LoadSummary;
 use ibid_core::{Corpus, Label, RunId, Scope};
-use ibid_engine::{Engine, Job, LoadEvents, NewJob, RunStatus, Stop, load_events};
-use ibid_knowledge::{
-    BlobPin, ContentHash, Error as StoreError, Ingestion, LoadRequest, LoadSettings, Store,
-};
+use ibid_engine::{Engine, Job, LoadEvents, NewJob, Stop, load_events};
+use ibid_knowledge::{ContentHash, Error as StoreError, Ingestion, LoadRequest, LoadSettings, Store};
 use tokio::sync::oneshot;
 
 use crate::error::Error;
@@ -22,12 +23,20 @@ use crate::settings::IngestSettings;
 pub(crate) const GRAPH: &str = "ingestion";
 /// The corpus of documents that nobody says otherwise of.
 const DEFAULT_CORPUS: &str = "documents";
-/// After so many loads the indexes are brought up to date, and after the last one.
-const LOADS_PER_MAINTENANCE: usize = 64;
 
 /// Loads, follows and deletes documents. Cheap to clone.
 #[derive(Clone)]
 pub struct DocumentService(Arc<Inner>);
+
+/// The same, without keeping it open.
+#[derive(Clone)]
+pub(crate) struct WeakDocuments(Weak<Inner>);
+
+impl WeakDocuments {
+    pub(crate) fn upgrade(&self) -> Option<DocumentService> {
+        self.0.upgrade().map(DocumentService)
+    }
+}
 
 struct Inner {
     store: Arc<Store>,
@@ -40,6 +49,8 @@ struct Inner {
     /// How many loads are under way, and how many have ended.
     under_way: AtomicUsize,
     ended: AtomicUsize,
+    /// Documents that the last look found to be left by loads that ended.
+    left: Mutex<BTreeSet<DocumentId>>,
 }
 
 /// What is known of a document that comes in.
@@ -119,9 +130,22 @@ impl DocumentService {
         settings: IngestSettings,
         definitions: Vec<Definition>,
     ) -> Self {
-        let (under_way, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let definitions = RwLock::new(definitions);
-        Self(Arc::new(Inner { store, index, ingestion, engine, settings, definitions, under_way, ended }))
+        Self(Arc::new(Inner {
+            store,
+            index,
+            ingestion,
+            engine,
+            settings,
+            definitions: RwLock::new(definitions),
+            under_way: AtomicUsize::new(0),
+            ended: AtomicUsize::new(0),
+            left: Mutex::default(),
+        }))
+    }
+
+    /// For tasks that end when nobody uses the documents any more.
+    pub(crate) fn downgrade(&self) -> WeakDocuments {
+        WeakDocuments(Arc::downgrade(&self.0))
     }
 
     /// Learns what assistants say of their documents now.
@@ -397,92 +421,6 @@ impl DocumentService {
             drop(self.watch(left.scope, request, pin, left.job.id));
         }
         Ok(self.0.engine.recover().await?)
-    }
-
-    /// Brings the indexes of the store up to date.
-    ///
-    /// # Errors
-    /// Fails when the store does. Nothing is lost by that.
-    pub async fn maintain(&self) -> Result<(), Error> {
-        self.0.store.maintain().await?;
-        Ok(())
-    }
-
-    /// When a load is over: leaves nothing of one that did not get through, and brings the indexes up to date unless many
-    /// others follow.
-    fn watch(
-        &self,
-        scope: Scope,
-        request: LoadRequest,
-        pin: Option<BlobPin>,
-        run: RunId,
-    ) -> oneshot::Receiver<Result<LoadSummary, Error>> {
-        let (done, ended) = oneshot::channel();
-        let service = self.clone();
-        self.0.under_way.fetch_add(1, Ordering::Relaxed);
-        tokio::spawn(async move {
-            service.until_ended(&scope, run).await;
-            let settled = service.settle(&scope, &request, pin, run).await;
-            if let Err(error) = &settled {
-                tracing::warn!(%error, "a load did not end well; `ibid fsck --repair` removes what it left behind");
-            }
-            // The caller may have gone; the load is over all the same.
-            let _ = done.send(settled);
-            let left = service.0.under_way.fetch_sub(1, Ordering::Relaxed) - 1;
-            let loaded = service.0.ended.fetch_add(1, Ordering::Relaxed) + 1;
-            if (left == 0 || loaded.is_multiple_of(LOADS_PER_MAINTENANCE))
-                && let Err(error) = service.maintain().await
-            {
-                // Nothing is lost by it, and the next load tries again.
-                tracing::warn!(%error, "the indexes of the store could not be brought up to date");
-            }
-        });
-        ended
-    }
-
-    /// After a load: rolls back one that did not get through, as far as others of the same document do not need it, and
-    /// releases its content. One that the end of the engine interrupted goes on with the next, so it is left as it is.
-    async fn settle(
-        &self,
-        scope: &Scope,
-        request: &LoadRequest,
-        pin: Option<BlobPin>,
-        run: RunId,
-    ) -> Result<LoadSummary, Error> {
-        let job = self.0.engine.job(scope, run).await?;
-        let mut loaded_after_all = false;
-        if matches!(job.status, RunStatus::Failed | RunStatus::Stopped) {
-            let others = self.jobs(scope, &request.document()).await?;
-            let why = job.error.as_deref().filter(|_| job.set_aside);
-            if others.iter().all(|(other, _)| other.status.is_final()) {
-                loaded_after_all = match why {
-                    Some(why) => self.0.ingestion.give_up(request, run, why).await?,
-                    None => self.0.ingestion.rollback(request, run).await?,
-                };
-            } else {
-                self.0.ingestion.discard_staging(request, run).await?;
-            }
-        }
-        if let Some(pin) = pin.filter(|_| job.status.is_final()) {
-            self.0.ingestion.release(request, pin).await?;
-        }
-        if let Some(error) = job.error {
-            return Err(Error::Failed(error));
-        }
-        let unclear = || Error::Failed("loading ended without a result".to_owned());
-        let mut summary: LoadSummary =
-            job.result.and_then(|result| serde_json::from_value(result).ok()).ok_or_else(unclear)?;
-        if summary.outcome == LoadOutcome::Stopped && loaded_after_all {
-            summary.outcome = LoadOutcome::Loaded;
-        }
-        Ok(summary)
-    }
-
-    async fn until_ended(&self, scope: &Scope, run: RunId) {
-        use futures_util::StreamExt as _;
-        if let Ok(events) = self.0.engine.events(scope, run, 0).await {
-            events.for_each(|_| std::future::ready(())).await;
-        }
     }
 }
 

@@ -1,0 +1,69 @@
+//! The door of a server with cells: it finds out who asks, and leads them to the cell of their tenant.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{Response, StatusCode};
+use axum::response::IntoResponse as _;
+use futures_util::future::join_all;
+use ibid_app::Cells;
+use serde_json::{Map, Value, json};
+use tower::ServiceExt as _;
+
+use crate::access::Access;
+use crate::http::key_of;
+
+/// Where it is asked whether a server can work.
+const READY: &str = "/readyz";
+/// The largest answer of a cell about that, in bytes.
+const LARGEST: usize = 1 << 20;
+
+#[derive(Clone)]
+struct Door(Arc<Inner>);
+
+struct Inner {
+    cells: Cells,
+    access: Arc<Access>,
+    /// What answers for each cell, in the order of the cells.
+    routers: Vec<Router>,
+}
+
+/// A door in front of the routers of cells.
+pub(crate) fn door(cells: Cells, access: Arc<Access>, routers: Vec<Router>) -> Router {
+    Router::new().fallback(lead).with_state(Door(Arc::new(Inner { cells, access, routers })))
+}
+
+/// Leads a request to its cell. Whoever is not known gets what the first one answers.
+async fn lead(State(Door(door)): State<Door>, mut request: Request) -> Response<Body> {
+    if request.uri().path() == READY {
+        return ready(&door).await;
+    }
+    let (mut cell, key) = (0, key_of(request.headers()));
+    if (key.is_some() || door.access.is_open())
+        && let Ok(caller) = door.access.caller(key, request.headers()).await
+    {
+        cell = door.cells.index_of(caller.scope.tenant());
+        request.extensions_mut().insert(caller);
+    }
+    let Ok(response) = door.routers[cell].clone().oneshot(request).await;
+    response
+}
+
+/// A cell that cannot work is no reason to send nobody here any more: the tenants of the others are served.
+async fn ready(door: &Inner) -> Response<Body> {
+    let looks = door.routers.iter().map(|router| async {
+        let request = Request::builder().uri(READY).body(Body::empty()).unwrap_or_default();
+        let Ok(response) = router.clone().oneshot(request).await;
+        let is_ready = response.status().is_success();
+        let body = axum::body::to_bytes(response.into_body(), LARGEST).await.unwrap_or_default();
+        (is_ready, serde_json::from_slice::<Value>(&body).unwrap_or_default())
+    });
+    let found = join_all(looks).await;
+    let any = found.iter().any(|(ready, _)| *ready);
+    let names = door.cells.all().map(|(name, _)| name.to_owned());
+    let cells: Map<String, Value> = names.zip(found.into_iter().map(|(_, told)| told)).collect();
+    let status = if any { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, axum::Json(json!({ "ready": any, "cells": cells }))).into_response()
+}
