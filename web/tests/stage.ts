@@ -2,10 +2,12 @@
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import type { Server } from "node:http";
 import { createServer } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { type Model, startModel } from "./model";
+import { newDatabase, REPLICAS, startProxy } from "./replicas";
 
 export const root = resolve(import.meta.dirname, "../..");
 
@@ -27,17 +29,24 @@ type Options = {
 };
 
 export class Stage {
-  private child?: ChildProcess;
+  private children: readonly ChildProcess[] = [];
+  private proxy?: Server;
+  private readonly database = newDatabase();
   private constructor(
     readonly folder: string,
     readonly model: Model,
     readonly port: number,
+    /** Where the servers listen; without a proxy, the one server at the port itself. */
+    private readonly ports: readonly number[],
   ) {}
 
   static async begin(documents: readonly string[], { model: url, settings = [] }: Options = {}): Promise<Stage> {
     const folder = mkdtempSync(join(tmpdir(), "ibid-web-"));
     const model = await startModel();
-    const stage = new Stage(folder, model, await freePort());
+    const port = await freePort();
+    const ports = REPLICAS > 1 ? await Promise.all(Array.from({ length: REPLICAS }, freePort)) : [port];
+    const stage = new Stage(folder, model, port, ports);
+    if (REPLICAS > 1) stage.proxy = await startProxy(port, ports);
     const config = [
       "[embedding]",
       `path = ${JSON.stringify(join(models, "use-multilingual"))}`,
@@ -58,7 +67,7 @@ export class Stage {
     cpSync(join(root, "examples/assistants"), join(folder, "assistants"), { recursive: true });
     for (const document of documents) {
       const found = ["ingest", document, "--assistant", "trade-compliance"];
-      execFileSync(program, found, { cwd: folder, env: bare(), stdio: ["ignore", "ignore", "pipe"] });
+      stage.run(...found);
     }
     await stage.start();
     return stage;
@@ -66,20 +75,31 @@ export class Stage {
 
   /** Runs a command of the program in the folder of the server. */
   run(...command: readonly string[]) {
-    execFileSync(program, command, { cwd: this.folder, env: bare(), stdio: ["ignore", "ignore", "pipe"] });
+    execFileSync(program, command, { cwd: this.folder, env: this.env(0), stdio: ["ignore", "ignore", "pipe"] });
   }
 
   get url(): string {
     return `http://127.0.0.1:${this.port}`;
   }
 
+  /** The environment of a server: without variables of ibid but for what several servers share, and what each has of its own. */
+  private env(index: number): NodeJS.ProcessEnv {
+    if (!this.database) return bare();
+    const data = index === 0 ? "ibid-data" : `ibid-data-${index}`;
+    const shared = { IBID_ENGINE__URL: this.database, IBID_STORE__LOCATION: join(this.folder, "ibid-data/store") };
+    return { ...bare(), ...shared, IBID_DATA: data };
+  }
+
   async start() {
-    const child = spawn(program, ["serve", "--address", `127.0.0.1:${this.port}`], {
+    this.children = await Promise.all(this.ports.map((port, index) => this.serve(port, index)));
+  }
+
+  private async serve(port: number, index: number): Promise<ChildProcess> {
+    const child = spawn(program, ["serve", "--address", `127.0.0.1:${port}`], {
       cwd: this.folder,
-      env: bare(),
+      env: this.env(index),
       stdio: ["ignore", "ignore", "pipe"],
     });
-    this.child = child;
     let output = "";
     await new Promise<void>((resolve, reject) => {
       child.stderr?.on("data", (piece: Buffer) => {
@@ -88,19 +108,20 @@ export class Stage {
       });
       child.once("exit", () => reject(new Error(`the server ended: ${output}`)));
     });
+    return child;
   }
 
-  /** Ends the server as a crash would. */
+  /** Ends the servers as a crash would. */
   async kill() {
-    const { child } = this;
-    if (!child) return;
-    const ended = new Promise((resolve) => child.once("exit", resolve));
-    child.kill("SIGKILL");
-    await ended;
+    const ended = this.children.map((child) => new Promise((resolve) => child.once("exit", resolve)));
+    for (const child of this.children) child.kill("SIGKILL");
+    this.children = [];
+    await Promise.all(ended);
   }
 
   async end() {
     await this.kill();
+    this.proxy?.close();
     this.model.close();
     rmSync(this.folder, { recursive: true, force: true });
   }
