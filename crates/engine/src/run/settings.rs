@@ -23,7 +23,7 @@ pub struct RunSettings {
     pub event_delay: Duration,
     /// How many runs are worked on at once; none means all that there are. The others wait, and are safe.
     pub at_once: Option<usize>,
-    /// Whether what an earlier process left is taken up when the engine opens; else by [`Engine::recover`].
+    /// Whether what an earlier process left is taken up when the engine opens; else by [`Engine::recover`](crate::Engine::recover).
     pub recover_on_open: bool,
     /// How many processes may end without a word at the same step of a run, before it is set aside.
     pub crashes: i64,
