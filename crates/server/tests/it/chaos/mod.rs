@@ -59,7 +59,7 @@ async fn nothing_is_lost_or_done_twice_while_machines_die() {
 
     let turns = all_is_as_it_was_seen(&talks, &client).await;
     let performed = nodes.performed();
-    let again = performed.again_after_finish();
+    let again = performed.again_after_finish(&troubles.woken);
     assert!(
         again.is_empty(),
         "steps ran again after they had finished: {again:?}, woken: {:?}",

@@ -188,17 +188,40 @@ impl Performed {
         self.0.values().map(Vec::len).sum()
     }
 
-    /// Runs with steps that began after the next one had begun, which only begins when the one before is written down.
-    pub(super) fn again_after_finish(&self) -> Vec<String> {
-        let mut again = Vec::new();
+    /// Steps that began after the next one had begun, which only begins when the one before is written down. A process that is put
+    /// to sleep in the moment between being let begin a step and beginning it begins when it wakes up: nothing that it could ask
+    /// before keeps it from that, so one such step is allowed for each time that a process woke up.
+    pub(super) fn again_after_finish(&self, woken: &[Woken]) -> Vec<String> {
+        let (mut again, mut left) = (Vec::new(), woken.to_vec());
         for (run, begun) in &self.0 {
-            let mut begun = begun.clone();
+            let (mut begun, mut highest) = (begun.clone(), 0);
             begun.sort_unstable();
-            if !begun.is_sorted_by_key(|begun| begun.step) {
-                again.push(format!("{run}: {begun:?}"));
+            for step in &begun {
+                if step.step >= highest {
+                    highest = step.step;
+                } else if let Some(index) = left.iter().position(|woken| woken.explains(step)) {
+                    left.swap_remove(index);
+                } else {
+                    again.push(format!("{run}: {step:?} of {begun:?}"));
+                }
             }
         }
         again
+    }
+}
+
+/// When a process woke up, in nanoseconds since 1970: at `at`, or a moment before.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Woken {
+    pub(super) process: u32,
+    pub(super) at: u128,
+}
+
+impl Woken {
+    fn explains(&self, step: &Begun) -> bool {
+        // The command that wakes it takes a moment to end.
+        let (before, after) = (Duration::from_millis(50).as_nanos(), Duration::from_millis(5).as_nanos());
+        self.process == step.process && (self.at - before..self.at + after).contains(&step.at)
     }
 }
 

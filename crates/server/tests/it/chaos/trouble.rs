@@ -8,7 +8,7 @@ use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
 use super::LEASE;
-use super::node::Nodes;
+use super::node::{Nodes, Woken};
 
 const BETWEEN: Duration = Duration::from_secs(5);
 /// When the primary is lost, as shares of the time.
@@ -18,8 +18,8 @@ const FAILOVERS: [f64; 2] = [0.35, 0.7];
 #[derive(Default)]
 pub(super) struct Troubles {
     kills: usize,
-    /// Processes that were put to sleep, and when they woke up, in nanoseconds since 1970.
-    pub(super) woken: Vec<(u32, u128)>,
+    /// Processes that were put to sleep.
+    pub(super) woken: Vec<Woken>,
     failovers: usize,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn make(
         } else {
             let process = nodes.sleep(victim, LEASE * 3 / 2);
             let woken = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-            troubles.woken.push((process, woken.as_nanos()));
+            troubles.woken.push(Woken { process, at: woken.as_nanos() });
         }
     }
 }
