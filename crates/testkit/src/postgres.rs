@@ -74,13 +74,13 @@ impl RealPostgres {
         execute(url, sql)
     }
 
-    /// Makes a database on a disk of so many megabytes; none if this user may not make one.
+    /// Makes a database on a disk of so many megabytes; none if this user may not make one. It has a server of its own: one that
+    /// cannot write everywhere makes no databases.
     ///
     /// # Panics
     /// Fails the test when the database cannot be made there.
-    pub fn database_on_a_small_disk(&self, megabytes: u32) -> Option<(String, SmallDisk)> {
-        let number = DATABASES.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("ibid-small-disk-{}-{number}", std::process::id()));
+    pub fn database_on_a_small_disk(megabytes: u32) -> Option<(String, SmallDisk)> {
+        let folder = std::env::temp_dir().join(format!("ibid-small-disk-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder to mount a disk at");
         let size = format!("size={megabytes}m");
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&folder).status();
@@ -88,12 +88,11 @@ impl RealPostgres {
             return None;
         }
         give_away(&folder);
-        let (space, name) = (format!("small_{number}"), format!("test_{}_{number}", std::process::id()));
-        let disk = SmallDisk { folder, owner: url(&[self.port], "postgres"), name, space };
-        let SmallDisk { folder, owner, name, space } = &disk;
-        execute(owner, &format!("CREATE TABLESPACE {space} LOCATION '{}'", folder.display()));
-        execute(owner, &format!("CREATE DATABASE {name} TABLESPACE {space}"));
-        Some((url(&[self.port], name), disk))
+        let server = Self::with(&new_folder("postgres-small-disk"), &SETTINGS);
+        let owner = url(&[server.port], "postgres");
+        execute(&owner, &format!("CREATE TABLESPACE small LOCATION '{}'", folder.display()));
+        execute(&owner, "CREATE DATABASE small TABLESPACE small");
+        Some((url(&[server.port], "small"), SmallDisk { folder, server }))
     }
 
     fn new_database(&self) -> String {
@@ -139,13 +138,10 @@ impl RealPostgres {
     }
 }
 
-/// A disk of its own, which can be filled, with a database on it.
+/// A disk of its own, which can be filled, and the server of the database on it.
 pub struct SmallDisk {
     folder: PathBuf,
-    /// The address at which databases are made, and how the database and its space are called.
-    owner: String,
-    name: String,
-    space: String,
+    server: RealPostgres,
 }
 
 impl SmallDisk {
@@ -169,14 +165,9 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        let Self { folder, owner, name, space } = self;
-        let _ = std::fs::remove_file(folder.join("filler"));
-        // The server writes to the disk for as long as it knows the database, and does nothing for others if it cannot.
-        for sql in [format!("DROP DATABASE {name} WITH (FORCE)"), format!("DROP TABLESPACE {space}")] {
-            let _ = psql().args(["--quiet", owner, "--command", &sql]).output();
-        }
-        let _ = Command::new("umount").arg("-l").arg(&folder).status();
-        let _ = std::fs::remove_dir(folder);
+        kill_with_children(&self.server.folder.join("data"));
+        let _ = Command::new("umount").arg("-l").arg(&self.folder).status();
+        let _ = std::fs::remove_dir(&self.folder);
     }
 }
 

@@ -121,7 +121,7 @@ async fn a_database_that_cancels_statements_is_told_and_waited_for() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_of_the_database_is_told_and_waited_for() {
-    let Some((url, disk)) = RealPostgres::get().database_on_a_small_disk(48) else {
+    let Some((url, disk)) = RealPostgres::database_on_a_small_disk(48) else {
         eprintln!("not tried: only root can make a small disk");
         return;
     };
