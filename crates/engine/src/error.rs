@@ -72,6 +72,9 @@ pub enum Error {
     /// The engine was shut down. Another one takes its runs up.
     #[error("the engine is closed")]
     Closed,
+    /// What the engine keeps its runs in does not answer or has no room at the moment.
+    #[error(transparent)]
+    Unavailable(BackendError),
     /// What the engine keeps its runs in failed.
     #[error(transparent)]
     Backend(BackendError),
@@ -99,6 +102,7 @@ impl From<StoreError> for Error {
         match error {
             StoreError::Closed => Self::Closed,
             StoreError::Locked { path } => Self::InUse { path },
+            error if error.may_pass() => Self::Unavailable(BackendError::new(error)),
             error => Self::Backend(BackendError::new(error)),
         }
     }

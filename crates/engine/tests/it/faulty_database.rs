@@ -23,7 +23,7 @@ fn ordinary(url: &str, role: &str) -> String {
 }
 
 fn name(error: &Error) -> String {
-    let Error::Backend(backend) = error else { return error.to_string() };
+    let (Error::Backend(backend) | Error::Unavailable(backend)) = error else { return error.to_string() };
     BackendError::to_string(backend)
 }
 

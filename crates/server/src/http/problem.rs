@@ -189,6 +189,13 @@ impl From<Error> for Problem {
             Error::Resume(_) | Error::NoMessage => Self::invalid(error.to_string()),
             Error::Walk(_) => Self::conflict(error.to_string()),
             Error::Closed => Self::new(StatusCode::SERVICE_UNAVAILABLE, CLOSING, error.to_string()),
+            Error::Unavailable(_) => {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "a request waited for the database in vain"
+                );
+                Self::unavailable("the database does not answer at the moment; ask again in a moment")
+            }
             Error::InUse { .. } | Error::Backend(_) => Self::internal(&error),
         }
     }

@@ -294,8 +294,15 @@ async fn answer(
         Ok::<_, Problem>(())
     };
     // If somebody else answers at this moment, there is no such event.
-    let found = tokio::time::timeout(Duration::from_secs(5), find).await;
-    found.map_err(|_| Problem::conflict("the question has been answered already"))??;
+    if let Ok(found) = tokio::time::timeout(Duration::from_secs(5), find).await {
+        found?;
+    } else if app.engine().run(&caller.scope, run).await?.interrupted_step == Some(step) {
+        return Err(Problem::unavailable(
+            "the question could not be read in time; answer it again in a moment",
+        ));
+    } else {
+        return Err(Problem::conflict("the question has been answered already"));
+    }
     app.engine().resume(&caller.scope, run, answer.clone()).await?;
     Ok(Begun { thread, run, after, temporary: false })
 }
