@@ -20,7 +20,7 @@ use crate::shares::keep_shares;
 pub struct Cells(Arc<Inner>);
 
 struct Inner {
-    settings: Settings,
+    settings: Arc<Settings>,
     /// In the order of the names; one application without cells has none.
     apps: Vec<(String, App)>,
 }
@@ -35,16 +35,23 @@ impl Cells {
             let app = App::builder(settings.clone()).open().await?;
             return Ok(Self::from(app));
         }
-        let models = Arc::new(ModelCatalog::new(Arc::new(settings.clone()))?);
-        let opened = try_join_all(settings.cells.keys().map(|name| {
+        let settings = Arc::new(settings.clone());
+        let models = Arc::new(ModelCatalog::new(settings.clone())?);
+        let opened = join_all(settings.cells.keys().map(|name| {
             let builder = settings.of_cell(name).map(|cell| App::builder(cell).models(models.clone()));
             async move {
                 let app = builder?.open().await.doing(|| format!("the cell `{name}` cannot be used"))?;
                 Ok::<_, Error>((name.clone(), app))
             }
         }));
-        let cells = Self(Arc::new(Inner { settings: settings.clone(), apps: opened.await? }));
-        if let Err(error) = cells.refuse_strays().await {
+        let (apps, failed): (Vec<_>, Vec<_>) = opened.await.into_iter().partition(Result::is_ok);
+        let apps = apps.into_iter().filter_map(Result::ok).collect();
+        let cells = Self(Arc::new(Inner { settings: settings.clone(), apps }));
+        let checked = match failed.into_iter().find_map(Result::err) {
+            Some(error) => Err(error),
+            None => cells.refuse_strays().await,
+        };
+        if let Err(error) = checked {
             cells.close().await;
             return Err(error);
         }
@@ -52,7 +59,7 @@ impl Cells {
         let engines: Vec<Arc<dyn Engine>> = engines.collect::<Result<_, _>>()?;
         // What accounts at providers allow does not depend on cells: the first one counts who uses them.
         tokio::spawn(keep_shares(Arc::downgrade(&engines[0]), models.shared_providers()));
-        models.keep_spending(Arc::new(CellSpending { settings: settings.clone(), engines }));
+        models.keep_spending(Arc::new(CellSpending { settings, engines }));
         Ok(cells)
     }
 
@@ -114,7 +121,7 @@ impl Cells {
 
 impl From<App> for Cells {
     fn from(app: App) -> Self {
-        let settings = app.settings().as_ref().clone();
+        let settings = app.settings().clone();
         Self(Arc::new(Inner { settings, apps: vec![(String::new(), app)] }))
     }
 }
@@ -127,7 +134,7 @@ fn index_of(settings: &Settings, tenant: &Tenant) -> usize {
 
 /// What tenants use, kept in the cell of each.
 struct CellSpending {
-    settings: Settings,
+    settings: Arc<Settings>,
     engines: Vec<Arc<dyn Engine>>,
 }
 

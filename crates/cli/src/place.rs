@@ -58,6 +58,11 @@ impl Place {
 
 impl Target {
     fn scope(&self) -> Scope {
-        Scope::of(self.tenant.clone().unwrap_or_else(Tenant::local))
+        Scope::of(self.tenant())
+    }
+
+    /// For whom a command works.
+    pub(crate) fn tenant(&self) -> Tenant {
+        self.tenant.clone().unwrap_or_else(Tenant::local)
     }
 }

@@ -1,4 +1,4 @@
-//! The door of a server with cells: it finds out who asks, and leads them to the cell of their tenant.
+//! The dispatcher of a server with cells: it authenticates a request, and forwards it to the router of its tenant's cell.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use tower::ServiceExt as _;
 
 use crate::access::Access;
-use crate::http::key_of;
+use crate::http::{Authenticated, key_of};
 
 /// Where it is asked whether a server can work.
 const READY: &str = "/readyz";
@@ -21,7 +21,7 @@ const READY: &str = "/readyz";
 const LARGEST: usize = 1 << 20;
 
 #[derive(Clone)]
-struct Door(Arc<Inner>);
+struct Dispatcher(Arc<Inner>);
 
 struct Inner {
     cells: Cells,
@@ -30,30 +30,31 @@ struct Inner {
     routers: Vec<Router>,
 }
 
-/// A door in front of the routers of cells.
-pub(crate) fn door(cells: Cells, access: Arc<Access>, routers: Vec<Router>) -> Router {
-    Router::new().fallback(lead).with_state(Door(Arc::new(Inner { cells, access, routers })))
+/// A router in front of the routers of cells.
+pub(crate) fn dispatcher(cells: Cells, access: Arc<Access>, routers: Vec<Router>) -> Router {
+    Router::new().fallback(dispatch).with_state(Dispatcher(Arc::new(Inner { cells, access, routers })))
 }
 
-/// Leads a request to its cell. Whoever is not known gets what the first one answers.
-async fn lead(State(Door(door)): State<Door>, mut request: Request) -> Response<Body> {
+/// Forwards a request to its cell. Whoever is not known gets what the first one answers.
+async fn dispatch(State(Dispatcher(inner)): State<Dispatcher>, mut request: Request) -> Response<Body> {
     if request.uri().path() == READY {
-        return ready(&door).await;
+        return ready(&inner).await;
     }
     let (mut cell, key) = (0, key_of(request.headers()));
-    if (key.is_some() || door.access.is_open())
-        && let Ok(caller) = door.access.caller(key, request.headers()).await
-    {
-        cell = door.cells.index_of(caller.scope.tenant());
-        request.extensions_mut().insert(caller);
+    if key.is_some() || inner.access.is_open() {
+        let found = inner.access.caller(key, request.headers()).await;
+        if let Ok(caller) = &found {
+            cell = inner.cells.index_of(caller.scope.tenant());
+        }
+        request.extensions_mut().insert(Authenticated(found));
     }
-    let Ok(response) = door.routers[cell].clone().oneshot(request).await;
+    let Ok(response) = inner.routers[cell].clone().oneshot(request).await;
     response
 }
 
 /// A cell that cannot work is no reason to send nobody here any more: the tenants of the others are served.
-async fn ready(door: &Inner) -> Response<Body> {
-    let looks = door.routers.iter().map(|router| async {
+async fn ready(inner: &Inner) -> Response<Body> {
+    let looks = inner.routers.iter().map(|router| async {
         let request = Request::builder().uri(READY).body(Body::empty()).unwrap_or_default();
         let Ok(response) = router.clone().oneshot(request).await;
         let is_ready = response.status().is_success();
@@ -62,7 +63,7 @@ async fn ready(door: &Inner) -> Response<Body> {
     });
     let found = join_all(looks).await;
     let any = found.iter().any(|(ready, _)| *ready);
-    let names = door.cells.all().map(|(name, _)| name.to_owned());
+    let names = inner.cells.all().map(|(name, _)| name.to_owned());
     let cells: Map<String, Value> = names.zip(found.into_iter().map(|(_, told)| told)).collect();
     let status = if any { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, axum::Json(json!({ "ready": any, "cells": cells }))).into_response()

@@ -70,7 +70,7 @@ pub fn cells_router(
     access: Access,
     metrics: Option<MetricsRegistry>,
 ) -> Result<Router, ibid_app::Error> {
-    behind_door(cells, access, metrics, server_router)
+    of_cells(cells, access, metrics, server_router)
 }
 
 /// The routes of a process that works on what servers take: how it is, and what it counts.
@@ -82,11 +82,11 @@ pub fn worker_router(
     access: Access,
     metrics: Option<MetricsRegistry>,
 ) -> Result<Router, ibid_app::Error> {
-    behind_door(cells, access, metrics, health_router)
+    of_cells(cells, access, metrics, health_router)
 }
 
-/// Routes for each of the applications; if there are several, with a door in front of them.
-fn behind_door(
+/// Routes for each of the applications; if there are several, with a dispatcher in front of them.
+fn of_cells(
     cells: Cells,
     access: Access,
     metrics: Option<MetricsRegistry>,
@@ -98,7 +98,7 @@ fn behind_door(
     let routers = states.map(|state| state.map(routes)).collect::<Result<Vec<Router>, _>>()?;
     Ok(match <[Router; 1]>::try_from(routers) {
         Ok([only]) => only,
-        Err(routers) => cells::door(cells, access, routers),
+        Err(routers) => cells::dispatcher(cells, access, routers),
     })
 }
 

@@ -23,7 +23,7 @@ pub(super) fn run(config: &Settings, keys: &Keys) -> anyhow::Result<ExitCode> {
     if let KeysCommand::New(new) = &keys.command
         && new.print_config
     {
-        return print_config(new, keys.target.tenant.as_ref().map_or("local", |tenant| tenant.as_str()));
+        return print_config(new, keys.target.tenant().as_str());
     }
     runtime()?.block_on(run_at(config, keys))
 }

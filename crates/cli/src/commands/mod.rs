@@ -103,7 +103,7 @@ fn load(global: &Global) -> anyhow::Result<Loaded> {
 /// The settings of the cell that a command works in.
 fn load_for(global: &Global, target: &Target) -> anyhow::Result<Settings> {
     let config = load(global)?.config;
-    Ok(config.of_tenant(&target.tenant.clone().unwrap_or_else(Tenant::local))?)
+    Ok(config.of_tenant(&target.tenant())?)
 }
 
 /// What others wrote must not steer the terminal.

@@ -13,6 +13,10 @@ use super::assistants::with_model;
 use super::documents::{folder, sample};
 use super::{ibid, printed, run};
 
+/// The programs of published clients.
+pub(crate) const CLIENTS: [&str; 5] =
+    ["langgraph_client.py", "langgraph_client.mjs", "openai_client.py", "openai_client.mjs", "mcp_client.py"];
+
 /// A server, ended with the test.
 pub(crate) struct Serving {
     pub(crate) child: Child,
@@ -110,13 +114,7 @@ async fn every_client_can_do_everything_with_a_real_model() {
     let server = tokio::task::spawn_blocking(RealServer::large).await.unwrap();
     with_model(folder.path(), &server.url());
     let serving = Serving::start(folder.path());
-    for program in [
-        "langgraph_client.py",
-        "langgraph_client.mjs",
-        "openai_client.py",
-        "openai_client.mjs",
-        "mcp_client.py",
-    ] {
+    for program in CLIENTS {
         let began = std::time::Instant::now();
         let mut command = client(program, &serving.url, "trade-compliance");
         command.env("MODEL", "real");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use ibid_testkit::{RealPostgres, RoundRobinProxy, ScriptedServer};
 use serde_json::Value;
 
-use super::serve::{Serving, client, passes, stage};
+use super::serve::{CLIENTS, Serving, client, passes, stage};
 use super::{THREAD, ibid, printed, refused, run};
 
 /// A folder for each process, with settings that name one database and one store.
@@ -57,13 +57,7 @@ async fn published_clients_can_do_everything_at_two_servers_in_turn() {
     let several = Several::stage(2, &RealPostgres::get().database()).await;
     let servers = [Serving::start(several.folder(0)), Serving::start(several.folder(1))];
     let proxy = RoundRobinProxy::start(servers.iter().map(address).collect()).await;
-    for program in [
-        "langgraph_client.py",
-        "langgraph_client.mjs",
-        "openai_client.py",
-        "openai_client.mjs",
-        "mcp_client.py",
-    ] {
+    for program in CLIENTS {
         let command = client(program, proxy.url(), "trade-compliance");
         tokio::task::spawn_blocking(move || passes(command)).await.unwrap();
     }

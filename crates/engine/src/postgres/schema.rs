@@ -78,11 +78,6 @@ pub(super) async fn make_partitions(connection: &Connection) -> Result<(), Store
     make_partitions_since(connection, 1).await
 }
 
-/// How many days a time takes, begun ones too.
-pub(super) fn days(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX) / DAY_MS + 2
-}
-
 /// The same, and those of so many days back.
 pub(super) async fn make_partitions_since(connection: &Connection, back: i64) -> Result<(), StoreError> {
     let today = today(connection).await?;
@@ -98,6 +93,11 @@ pub(super) async fn make_partitions_since(connection: &Connection, back: i64) ->
         }
     }
     Ok(())
+}
+
+/// How many days a time takes, begun ones too.
+pub(super) fn days(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX) / DAY_MS + 2
 }
 
 /// The day as the database tells it, counted from 1970.

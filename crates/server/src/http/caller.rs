@@ -34,6 +34,10 @@ pub(crate) struct Caller {
     pub(crate) trace: Option<TraceParent>,
 }
 
+/// What the dispatcher of a server with cells has found out about who asks, so that it is not asked twice.
+#[derive(Clone)]
+pub(crate) struct Authenticated(pub(crate) Result<Caller, Problem>);
+
 impl Caller {
     /// Whoever runs the server, by a name and on whose behalf: every thread of the tenant is theirs.
     pub(crate) fn operator(name: impl Into<Arc<str>>, scope: Scope) -> Self {
@@ -76,9 +80,8 @@ pub(crate) async fn authenticate(
     next: Next,
 ) -> Response<Body> {
     let trace = request.extensions().get().copied();
-    // The door of a server with cells has found it out.
-    let known = match request.extensions_mut().remove::<Caller>() {
-        Some(caller) => Ok(caller),
+    let known = match request.extensions_mut().remove::<Authenticated>() {
+        Some(Authenticated(found)) => found,
         None => app.access().caller(key_of(request.headers()), request.headers()).await,
     };
     match known {

@@ -9,7 +9,7 @@ mod query;
 mod sse;
 
 pub(crate) use body::{Json, read_whole, room};
-pub(crate) use caller::{Caller, authenticate, key_of, require};
+pub(crate) use caller::{Authenticated, Caller, authenticate, key_of, require};
 pub(crate) use cors::cors;
 pub(crate) use finish::{finish, panicked};
 pub(crate) use problem::Problem;
