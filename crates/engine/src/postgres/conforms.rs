@@ -71,7 +71,7 @@ impl conformance::Journals for InPostgres {
         let row = first_run(&engine.database().query(&sql, bind![run]).await.unwrap()).unwrap().unwrap();
         let records = read_steps(engine.database(), &row).await.unwrap();
         let attempts = summary(engine.database(), &row).await.unwrap().attempts;
-        let told = last_number(engine.database(), &row).await.unwrap();
+        let told = last_number(engine.database(), &row).await.unwrap().unwrap();
         let log = engine.watch(run, Tenant::local(), row.key, row.claim, told).log;
         let (own, mut last) = (log.clone(), told);
         tokio::spawn(async move {

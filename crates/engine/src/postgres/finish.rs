@@ -274,7 +274,7 @@ impl PostgresEngine {
 
     /// Starts the run that waits first in a thread, if the thread works on none. This process takes it if it can.
     pub(super) async fn start_next(&self, thread: i64) -> Result<Option<RunRow>, StoreError> {
-        let worker = self.is_worker().then(|| self.worker_id());
+        let worker = self.may_take_runs().then(|| self.worker_id());
         let names = self.graph_names();
         let started = self.database().insist(|| async {
             match self.database().once(START_NEXT, bind![thread, worker, names.clone()]).await {

@@ -12,7 +12,7 @@ use super::database::Database;
 use super::threads::read_messages;
 use crate::run::event_list::{JournalSummary, numbered};
 use crate::run::packing::{unpack_events, unpack_steps};
-use crate::run::{EventTable, RunInput, RunRow};
+use crate::run::{EventTable, RunClaim, RunInput, RunRow};
 use crate::store::StoreError;
 use crate::types::Event;
 
@@ -167,12 +167,13 @@ pub(super) async fn read_events(
     Ok(found)
 }
 
-/// The number of the last event of a run, 0 if it has none.
-pub(super) async fn last_number(database: &Database, row: &RunRow) -> Result<u64, StoreError> {
-    let sql = "SELECT greatest(0, coalesce(max(last), 0)) FROM journal WHERE run = $1 AND day = $2";
-    let found = database.first(sql, bind![row.key, row.claim.journal_day]).await?;
-    let last: i64 = found.map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
-    Ok(last.unsigned_abs())
+/// The number of the last event of a run, 0 if it has none, as long as the run is still claimed as it was when it was read.
+pub(super) async fn last_number(database: &Database, row: &RunRow) -> Result<Option<u64>, StoreError> {
+    let sql = "SELECT (SELECT greatest(0, coalesce(max(last), 0)) FROM journal WHERE run = $1 AND day = $2) FROM runs
+               WHERE key = $1 AND owner = $3 AND epoch = $4 AND ended_ms IS NULL";
+    let RunClaim { owner, epoch, journal_day, .. } = row.claim;
+    let found = database.first(sql, bind![row.key, journal_day, owner, epoch]).await?;
+    Ok(found.map(|row| row.try_get::<_, i64>(0)).transpose()?.map(i64::unsigned_abs))
 }
 
 /// Sums up the events of a run.

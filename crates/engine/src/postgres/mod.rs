@@ -15,6 +15,7 @@ mod fault;
 mod finish;
 mod follow;
 mod hints;
+mod in_hand;
 mod journal;
 mod keys;
 mod listing;
@@ -50,6 +51,8 @@ pub(crate) use bound::Bound;
 pub(crate) use database::Connection;
 use database::Database;
 use hints::{Hints, OutgoingHints};
+use ibid_core::RunId;
+use in_hand::InHand;
 use writer::{GroupWriter, Orders};
 
 /// The engine for many machines. Cheap to clone; all clones are one engine.
@@ -79,13 +82,23 @@ struct Inner {
     runtime: Handle,
     /// There may be runs that nobody has; runs of this process may have been told something; it has taken a run.
     work: Notify,
+    /// Whether runs may wait for room in this process.
+    may_wait: AtomicBool,
     control: Notify,
     taken: Notify,
     /// Runs of this process that may end it, and whether there are any.
     suspects: Mutex<HashSet<i64>>,
     suspected: AtomicBool,
-    /// Runs that are stored as this process's, and that it does not work on: keys and epochs.
-    strays: Mutex<Vec<(i64, i64)>>,
+    in_hand: InHand,
+    strays: Mutex<Vec<Stray>>,
+}
+
+/// A run that is stored as this process's, and that it does not work on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stray {
+    run: RunId,
+    key: i64,
+    epoch: i64,
 }
 
 /// What an engine works on from its beginning.
@@ -98,7 +111,6 @@ impl Beginning {
     fn tasks(self, engine: &PostgresEngine) {
         engine.spawn(engine.clone().write_orders(self.orders));
         engine.spawn(engine.clone().write_events());
-        engine.spawn(engine.clone().hear_hints());
         engine.spawn(engine.clone().send_hints(self.outgoing));
     }
 }
@@ -114,6 +126,7 @@ impl PostgresEngine {
         let (engine, begin) = Self::new(graphs, settings)?;
         engine.database().insist(|| schema::migrate(engine.database())).await?;
         begin.tasks(&engine);
+        engine.spawn(engine.clone().hear_hints());
         engine.spawn(engine.clone().run_retention());
         if recovers {
             engine.take_runs().await?;
@@ -155,10 +168,12 @@ impl PostgresEngine {
             tasks: Mutex::new(Some(JoinSet::new())),
             runtime: Handle::current(),
             work: Notify::new(),
+            may_wait: AtomicBool::new(false),
             control: Notify::new(),
             taken: Notify::new(),
             suspects: Mutex::default(),
             suspected: AtomicBool::new(false),
+            in_hand: InHand::default(),
             strays: Mutex::default(),
         }));
         Ok((engine, Beginning { orders, outgoing }))
@@ -219,13 +234,18 @@ impl PostgresEngine {
 
     /// Room for another run in this process, if it works on runs and there is any.
     fn free_slot(&self) -> Option<OwnedSemaphorePermit> {
-        let takes = self.is_worker() && !self.0.drain.is_draining();
+        let takes = self.may_take_runs() && !self.0.drain.is_draining();
         takes.then(|| self.0.slots.clone().try_acquire_owned().ok()).flatten()
     }
 
     /// Waits for room for another run.
     async fn slot(&self) -> Option<OwnedSemaphorePermit> {
         self.0.slots.clone().acquire_owned().await.ok()
+    }
+
+    /// Whether this process takes runs, and others leave to it what it takes: whoever was asleep may have been taken for dead.
+    fn may_take_runs(&self) -> bool {
+        self.is_worker() && self.has_lease()
     }
 
     fn is_worker(&self) -> bool {
@@ -238,6 +258,13 @@ impl PostgresEngine {
 
     fn look_for_work(&self) {
         self.0.work.notify_one();
+    }
+
+    /// There is room for another run: whatever waited for it is looked for.
+    fn has_room(&self) {
+        if self.0.may_wait.swap(false, Ordering::SeqCst) {
+            self.look_for_work();
+        }
     }
 
     /// A connection to its database.
@@ -304,6 +331,10 @@ impl PostgresEngine {
         &self.0.work
     }
 
+    fn may_wait(&self) -> &AtomicBool {
+        &self.0.may_wait
+    }
+
     fn control_notify(&self) -> &Notify {
         &self.0.control
     }
@@ -332,7 +363,11 @@ impl PostgresEngine {
         &self.0.suspected
     }
 
-    fn strays(&self) -> &Mutex<Vec<(i64, i64)>> {
+    fn in_hand(&self) -> &InHand {
+        &self.0.in_hand
+    }
+
+    fn strays(&self) -> &Mutex<Vec<Stray>> {
         &self.0.strays
     }
 }

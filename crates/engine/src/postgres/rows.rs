@@ -19,49 +19,59 @@ pub(super) const RUN_COLUMNS: &str = "runs.key, runs.id, runs.thread, threads.id
      scope, runs.metadata, output_from, output_to, stream_modes, request, result, traceparent, crashes, crashes_step, \
      runs.owner, epoch, journal_day, left_behind, suspect";
 
+/// How many these are.
+pub(super) const RUN_WIDTH: usize = 34;
+
 /// Where runs are found with their threads.
 pub(super) const JOINED: &str = "runs JOIN threads ON threads.key = runs.thread";
 
 pub(super) fn read_run(row: &Row) -> Result<RunRow, StoreError> {
-    let status: String = row.try_get(6)?;
-    let stopping: Option<String> = row.try_get(8)?;
+    read_run_at(row, 0)
+}
+
+/// Reads a run whose columns follow so many others.
+pub(super) fn read_run_at(row: &Row, first: usize) -> Result<RunRow, StoreError> {
+    let status: String = row.try_get(first + 6)?;
+    let stopping: Option<String> = row.try_get(first + 8)?;
     let unknown = |text: &str| StoreError::Damaged(format!("unknown value `{text}`"));
     Ok(RunRow {
-        key: row.try_get(0)?,
-        id: run_id(row.try_get(1)?),
-        thread_key: row.try_get(2)?,
-        thread: thread_id(row.try_get(3)?),
-        graph: row.try_get(4)?,
-        version: row.try_get(5)?,
+        key: row.try_get(first)?,
+        id: run_id(row.try_get(first + 1)?),
+        thread_key: row.try_get(first + 2)?,
+        thread: thread_id(row.try_get(first + 3)?),
+        graph: row.try_get(first + 4)?,
+        version: row.try_get(first + 5)?,
         status: RunStatus::parse(&status).ok_or_else(|| unknown(&status))?,
-        options: row.try_get(7)?,
+        options: row.try_get(first + 7)?,
         stopping: stopping.map(|text| Stopping::parse(&text).ok_or_else(|| unknown(&text))).transpose()?,
-        history_from: row.try_get(9)?,
-        history_to: row.try_get(10)?,
-        input_to: row.try_get(11)?,
-        interrupt: row.try_get(12)?,
-        interrupted_step: row.try_get::<_, Option<i64>>(13)?.and_then(|step| u32::try_from(step).ok()),
-        resume_value: row.try_get(14)?,
-        error: row.try_get(15)?,
-        created_ms: row.try_get(16)?,
-        ended_ms: row.try_get(17)?,
-        kept: row.try_get::<_, i64>(18)? != 0,
-        scope: row.try_get(19)?,
-        metadata: row.try_get(20)?,
-        output_from: row.try_get(21)?,
-        output_to: row.try_get(22)?,
-        stream_modes: row.try_get(23)?,
-        request: row.try_get(24)?,
-        result: row.try_get(25)?,
-        trace: row.try_get::<_, Option<String>>(26)?.and_then(|text| text.parse().ok()),
-        crashes: row.try_get(27)?,
-        crashes_step: row.try_get(28)?,
+        history_from: row.try_get(first + 9)?,
+        history_to: row.try_get(first + 10)?,
+        input_to: row.try_get(first + 11)?,
+        interrupt: row.try_get(first + 12)?,
+        interrupted_step: row
+            .try_get::<_, Option<i64>>(first + 13)?
+            .and_then(|step| u32::try_from(step).ok()),
+        resume_value: row.try_get(first + 14)?,
+        error: row.try_get(first + 15)?,
+        created_ms: row.try_get(first + 16)?,
+        ended_ms: row.try_get(first + 17)?,
+        kept: row.try_get::<_, i64>(first + 18)? != 0,
+        scope: row.try_get(first + 19)?,
+        metadata: row.try_get(first + 20)?,
+        output_from: row.try_get(first + 21)?,
+        output_to: row.try_get(first + 22)?,
+        stream_modes: row.try_get(first + 23)?,
+        request: row.try_get(first + 24)?,
+        result: row.try_get(first + 25)?,
+        trace: row.try_get::<_, Option<String>>(first + 26)?.and_then(|text| text.parse().ok()),
+        crashes: row.try_get(first + 27)?,
+        crashes_step: row.try_get(first + 28)?,
         claim: RunClaim {
-            owner: row.try_get(29)?,
-            epoch: row.try_get(30)?,
-            journal_day: row.try_get(31)?,
-            left: row.try_get(32)?,
-            suspect: row.try_get(33)?,
+            owner: row.try_get(first + 29)?,
+            epoch: row.try_get(first + 30)?,
+            journal_day: row.try_get(first + 31)?,
+            left: row.try_get(first + 32)?,
+            suspect: row.try_get(first + 33)?,
         },
     })
 }
@@ -92,6 +102,9 @@ pub(super) fn visible_run(
 /// The columns of a thread, with what it is doing: told by the run that it works on, else by its last one.
 pub(super) const THREAD_COLUMNS: &str = "threads.key, threads.id, title, threads.messages, threads.created_ms, updated_ms, \
      threads.metadata::text, threads.owner, shared, corpora::text, labels::text";
+
+/// How many these are, with the status behind them.
+pub(super) const THREAD_WIDTH: usize = 12;
 
 pub(super) const STATUS: &str = "coalesce(
     (SELECT CASE runs.status WHEN 'waiting' THEN 'waiting' ELSE 'busy' END FROM runs
@@ -139,12 +152,6 @@ pub(super) async fn find_thread(
 ) -> Result<Option<ThreadRow>, StoreError> {
     let (sql, values) = visible_thread(scope, to, id)?;
     connection.query(&sql, &values).await?.first().map(read_thread).transpose()
-}
-
-/// Whether a thread of any tenant has that name.
-pub(super) async fn thread_exists(connection: &Connection, id: ThreadId) -> Result<bool, StoreError> {
-    let rows = connection.query("SELECT 1 FROM threads WHERE id = $1", &[id.into()]).await?;
-    Ok(!rows.is_empty())
 }
 
 /// A thread that may be changed; else why it may not.

@@ -6,19 +6,22 @@ use std::ops::Range;
 use ibid_core::trace::{self, TraceParent};
 use ibid_core::{RunId, Scope};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::PostgresEngine;
 use super::bound::{Bound, bind};
 use super::database::Connection;
-use super::rows::{JOINED, RUN_COLUMNS, first_run, own_thread, thread_exists};
+use super::in_hand::Held;
+use super::rows::{RUN_COLUMNS, RUN_WIDTH, THREAD_COLUMNS, THREAD_WIDTH, read_run_at, read_thread};
 use super::threads::{new_thread, storable};
+use super::visibility::Condition;
 use crate::error::Error;
 use crate::run::{
     Encoded, Input, NewRun, Requested, RunClaim, RunRow, RunStore, Started, Stopping, check_length,
     check_metadata, encode,
 };
-use crate::store::{StoreError, ThreadRow, titled};
+use crate::store::{StoreError, ThreadRow, ThreadUse, titled};
 use crate::types::{Lifetime, NewJob, RunStatus, Submitted, Turn, WhenBusy};
 
 /// How often a submission is looked at again when what it rests on has changed.
@@ -44,6 +47,38 @@ enum Submission {
     Known(Box<RunRow>),
     /// What it rested on has changed.
     Changed,
+}
+
+/// What a submission rests on: the thread, what its caller may do with it, and the run that it works on.
+struct Found {
+    thread: ThreadRow,
+    may_read: bool,
+    may_change: bool,
+    active: Option<Active>,
+}
+
+/// A run that a thread works on, or one that is the same.
+struct Active {
+    run: RunRow,
+    is_own: bool,
+    is_repeated: bool,
+}
+
+impl Found {
+    /// Reads it from the columns of the thread, two conditions, the columns of the run, and two more conditions.
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        const RUN: usize = THREAD_WIDTH + 2;
+        let active = match row.try_get::<_, Option<i64>>(RUN)? {
+            Some(_) => Some(Active {
+                run: read_run_at(row, RUN)?,
+                is_own: row.try_get(RUN + RUN_WIDTH)?,
+                is_repeated: row.try_get(RUN + RUN_WIDTH + 1)?,
+            }),
+            None => None,
+        };
+        let (may_read, may_change) = (row.try_get(THREAD_WIDTH)?, row.try_get(THREAD_WIDTH + 1)?);
+        Ok(Self { thread: read_thread(row)?, may_read, may_change, active })
+    }
 }
 
 /// The columns of a run about to be stored, with the values that [`run_values`] gives. Others follow.
@@ -91,9 +126,11 @@ impl PostgresEngine {
         let version = version.map(|version| version.to_string()).unwrap_or_default();
         let encoded = Encoded::of(&requested, &scope, version)?;
         check_metadata(encoded.kept_bytes())?;
+        let run = RunId::new();
         let submission = Submitting {
             engine: self.clone(),
-            run: RunId::new(),
+            run,
+            held: self.in_hand().take(run),
             scope,
             requested,
             encoded,
@@ -110,6 +147,8 @@ impl PostgresEngine {
 struct Submitting {
     engine: PostgresEngine,
     run: RunId,
+    /// From before it is stored until this process works on it.
+    held: Option<Held>,
     scope: Scope,
     requested: Requested,
     encoded: Encoded,
@@ -141,37 +180,25 @@ impl Submitting {
     }
 
     async fn place(&self, connection: &Connection) -> Result<Submission, StoreError> {
-        let (scope, requested) = (&self.scope, &self.requested);
-        let mut found = own_thread(connection, scope, requested.thread()).await?;
-        if let Err(Error::UnknownThread(id)) = found {
-            if !thread_exists(connection, id).await? {
-                return self.begin(connection).await;
-            }
-            // It may have begun between the two looks.
-            found = own_thread(connection, scope, id).await?;
+        let thread = self.requested.thread();
+        let Some(found) = self.look(connection).await? else { return self.begin(connection).await };
+        if !found.may_read {
+            return Ok(Submission::Refused(Error::UnknownThread(thread)));
         }
-        let row = match found {
-            Ok(row) => row,
-            Err(error) => return Ok(Submission::Refused(error)),
-        };
-        let sql = format!(
-            "SELECT {RUN_COLUMNS}, runs.id = $2, idempotency IS NOT NULL AND idempotency = $3 FROM {JOINED}
-             WHERE thread = $1 AND (ended_ms IS NULL OR runs.id = $2 OR idempotency = $3)
-             ORDER BY runs.id = $2 DESC, idempotency = $3 DESC NULLS LAST, queue_position, runs.key LIMIT 1"
-        );
-        let found =
-            connection.query(&sql, bind![row.key, self.run, self.encoded.idempotency.clone()]).await?;
-        let Some(active) = first_run(&found)? else {
+        if !found.may_change {
+            return Ok(Submission::Refused(Error::ReadOnly(thread)));
+        }
+        let row = found.thread;
+        let Some(Active { run: active, is_own, is_repeated }) = found.active else {
             return self.start(connection, &row).await;
         };
-        let (own, repeated): (bool, bool) = (found[0].try_get(34)?, found[0].try_get(35)?);
-        if own {
+        if is_own {
             return Ok(Submission::Known(Box::new(active)));
         }
-        if repeated {
+        if is_repeated {
             return Ok(Submission::Duplicate(active.id));
         }
-        let how = match requested.when_busy() {
+        let how = match self.requested.when_busy() {
             WhenBusy::Reject => return Ok(Submission::Busy(active.id)),
             // Whoever says something new instead of answering a question has moved on: nothing waits behind a question.
             WhenBusy::Enqueue if active.status == RunStatus::Waiting => Some(Stopping::Stop),
@@ -180,6 +207,25 @@ impl Submitting {
             WhenBusy::Rollback => Some(Stopping::Rollback),
         };
         self.enqueue(connection, &row, &active, how).await
+    }
+
+    /// Looks at what it rests on; nothing, if there is no such thread.
+    async fn look(&self, connection: &Connection) -> Result<Option<Found>, StoreError> {
+        let values = bind![self.requested.thread(), self.run, self.encoded.idempotency.clone()].to_vec();
+        let mut read = Condition::new("true", values);
+        read.visible(&self.scope, ThreadUse::Read)?;
+        let mut change = Condition::new("true", read.values);
+        change.visible(&self.scope, ThreadUse::Change)?;
+        let sql = format!(
+            "SELECT {THREAD_COLUMNS}, 'idle', {}, {}, {RUN_COLUMNS}, runs.id = $2, idempotency IS NOT NULL AND idempotency = $3
+             FROM threads LEFT JOIN LATERAL (
+                 SELECT * FROM runs WHERE thread = threads.key AND (ended_ms IS NULL OR id = $2 OR idempotency = $3)
+                 ORDER BY id = $2 DESC, idempotency = $3 DESC NULLS LAST, queue_position, key LIMIT 1) AS runs ON true
+             WHERE threads.id = $1",
+            read.sql, change.sql
+        );
+        let rows = connection.query(&sql, &change.values).await?;
+        rows.first().map(Found::read).transpose()
     }
 
     /// Begins a thread with the run in it.
@@ -315,7 +361,10 @@ impl Submitting {
             Submission::Refused(error) => return Err(error),
             Submission::Busy(run) => return Err(Error::Busy(run)),
             Submission::Duplicate(run) => return Ok(Submitted { run, duplicate: true }),
-            Submission::Known(row) => engine.take_up_if_own(*row, self.slot).await,
+            Submission::Known(row) => {
+                drop(self.held);
+                engine.take_up_if_own(*row, self.slot).await;
+            }
             Submission::Changed => {}
             Submission::Queued { stop } => {
                 if let Some((run, owner, how)) = stop {

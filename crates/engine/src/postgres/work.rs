@@ -41,10 +41,11 @@ const RESTART: &str = "
     SELECT true FROM claimed";
 
 impl PostgresEngine {
-    /// Notes that this process has a run, of which events up to `told` are stored.
+    /// Notes that this process has a run, of which events up to `told` are stored. What it did for an earlier claim of it is void.
     pub(super) fn watch(&self, run: RunId, tenant: Tenant, key: i64, claim: RunClaim, told: u64) -> LiveRun {
         let log = RunLog::claimed(run, key, claim.epoch, told, self.flush_queue().clone());
         let live = LiveRun::new(tenant, log);
+        self.let_go_of(run, None);
         self.live().add(run, live.clone());
         self.run_taken().notify_waiters();
         live
@@ -72,21 +73,25 @@ impl PostgresEngine {
             }
             return;
         }
+        // Another task may be at it already.
+        let Some(_held) = self.in_hand().take(row.id) else { return };
         let known = self.live().get(row.id).is_some_and(|live| live.log.epoch() == row.claim.epoch);
         if known || row.ended_ms.is_some() {
             return;
         }
         let prepared = async {
             let tenant = tenant_of(&row)?;
-            let told = last_number(self.database(), &row).await?;
             let slot = match slot {
                 Some(slot) => slot,
                 None => self.slot().await.ok_or(StoreError::Closed)?,
             };
-            Ok::<_, StoreError>((tenant, told, slot))
+            // After whatever there was to wait for: others may have taken it over meanwhile.
+            let told = last_number(self.database(), &row).await?;
+            Ok::<_, StoreError>(told.map(|told| (tenant, told, slot)))
         };
         match prepared.await {
-            Ok((tenant, told, slot)) => {
+            Ok(None) => {}
+            Ok(Some((tenant, told, slot))) => {
                 let live = self.watch(row.id, tenant, row.key, row.claim, told);
                 // How long it takes says something only of a run that nobody had, and that did not wait for a person.
                 if told > 0 || row.claim.left {
@@ -123,7 +128,7 @@ impl PostgresEngine {
         if let Err(error) = worked {
             // Whatever it told and did not write is void; whoever takes it up reads what is stored.
             let is_lost = live.log.is_discarded() || matches!(error, StoreError::Gone | StoreError::Closed);
-            self.let_go_of(turn.run, None);
+            self.lost(&live.log);
             if !is_lost {
                 tracing::error!(
                     error = &error as &dyn std::error::Error,
@@ -134,7 +139,8 @@ impl PostgresEngine {
             }
         }
         drop(slot);
-        self.look_for_work();
+        self.has_room();
+        self.is_past(turn.key);
     }
 
     /// A run is another's now, or was deleted: nothing more that this claim of it tells counts.

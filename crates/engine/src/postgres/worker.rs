@@ -5,14 +5,15 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use ibid_core::RunId;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::PostgresEngine;
 use super::bound::bind;
 use super::rows::{JOINED, RUN_COLUMNS, read_run, run_id};
+use super::{PostgresEngine, Stray};
 use crate::run::{Input, RunKind, RunRow, RunStore, Started, Stopping};
 use crate::store::StoreError;
 use crate::types::RunStatus;
@@ -114,7 +115,6 @@ impl PostgresEngine {
                     }
                     let since = *steady.get_or_insert_with(Instant::now);
                     last = Instant::now();
-                    self.look_for_work();
                     // After an outage everybody's heartbeat is old: they get the time to tell that they live.
                     if since.elapsed() > lease && reaped.elapsed() > lease / 2 {
                         reaped = Instant::now();
@@ -123,6 +123,7 @@ impl PostgresEngine {
                     if matches!(self.reconcile().await, Ok(true)) {
                         self.heartbeat_told(began);
                     }
+                    self.look_for_work();
                 }
                 Err(StoreError::Closed) => return,
                 Err(error) => {
@@ -184,21 +185,27 @@ impl PostgresEngine {
             if self.drain_gate().is_draining() {
                 continue;
             }
+            // Whatever comes later is hinted at.
+            let mut may_wait = false;
+            self.may_wait().store(true, Ordering::SeqCst);
             for (kind, after) in &mut cursors {
                 match self.claim_some(*kind, after).await {
-                    Ok(()) => {}
+                    Ok(none_left) => may_wait |= !none_left,
                     Err(StoreError::Closed) => return,
                     Err(error) => {
+                        may_wait = true;
                         tracing::warn!(error = &error as &dyn std::error::Error, "no runs could be taken");
                     }
                 }
             }
+            self.may_wait().store(may_wait, Ordering::SeqCst);
         }
     }
 
-    async fn claim_some(&self, kind: RunKind, after: &mut String) -> Result<(), StoreError> {
+    /// Takes runs of one kind for as long as there are any, and room for them; whether there are none left.
+    async fn claim_some(&self, kind: RunKind, after: &mut String) -> Result<bool, StoreError> {
         if !self.registered_graphs().run(kind) {
-            return Ok(());
+            return Ok(true);
         }
         let sql = CLAIM.replace(
             "{kind}",
@@ -216,7 +223,7 @@ impl PostgresEngine {
             }
             let most = slots.len() as i64;
             if most == 0 {
-                return Ok(());
+                return Ok(false);
             }
             let (names, me) = (self.graph_names(), self.worker_id());
             let values = bind![after.as_str(), most, MOST_OF_TENANT, most, names.clone(), me];
@@ -234,7 +241,8 @@ impl PostgresEngine {
             let keys = rows.iter().map(|row| row.try_get::<_, i64>(0)).collect::<Result<Vec<_>, _>>()?;
             self.take_up_claimed(&keys, slots).await?;
             if keys.is_empty() && began_anew {
-                return self.start_left_queues().await;
+                self.start_left_queues().await?;
+                return Ok(true);
             }
         }
     }
@@ -252,9 +260,8 @@ impl PostgresEngine {
         );
         let rows = self.database().query(&sql, bind![keys.to_vec(), self.worker_id()]).await?;
         let mut slots = slots.into_iter();
-        for row in &rows {
-            self.take_up_if_own(read_run(row)?, slots.next()).await;
-        }
+        let claimed = rows.iter().map(read_run).collect::<Result<Vec<_>, _>>()?;
+        join_all(claimed.into_iter().map(|row| self.take_up_if_own(row, slots.next()))).await;
         Ok(())
     }
 
@@ -326,14 +333,15 @@ impl PostgresEngine {
         let (known, mut clear) = (self.live().all(), true);
         let sql = "SELECT id, epoch, key FROM runs WHERE owner = $1 AND ended_ms IS NULL";
         let rows = self.database().once(sql, bind![self.worker_id()]).await?;
-        let stored: Vec<(RunId, i64, i64)> = rows
+        let stored: Vec<Stray> = rows
             .iter()
             .filter_map(|row| {
-                Some((run_id(row.try_get(0).ok()?), row.try_get(1).ok()?, row.try_get(2).ok()?))
+                let run = run_id(row.try_get(0).ok()?);
+                Some(Stray { run, epoch: row.try_get(1).ok()?, key: row.try_get(2).ok()? })
             })
             .collect();
         for (run, live) in known {
-            let is_own = stored.iter().any(|(id, epoch, _)| *id == run && *epoch == live.log.epoch());
+            let is_own = stored.iter().any(|stored| stored.run == run && stored.epoch == live.log.epoch());
             if is_own {
                 continue;
             }
@@ -345,19 +353,19 @@ impl PostgresEngine {
                 self.let_go_of(run, None);
             }
         }
-        let unknown: Vec<(i64, i64)> = stored
-            .into_iter()
-            .filter(|(run, _, _)| self.live().get(*run).is_none())
-            .map(|(_, epoch, key)| (key, epoch))
-            .collect();
-        for (key, epoch) in self.stray_twice(unknown) {
-            self.give_back(key, epoch).await;
+        let unknown = stored.into_iter().filter(|stored| self.live().get(stored.run).is_none()).collect();
+        for stray in self.stray_twice(unknown) {
+            // One that is just being taken up is none.
+            let Some(_held) = self.in_hand().take(stray.run) else { continue };
+            if self.live().get(stray.run).is_none() {
+                self.give_back(stray.key, stray.epoch).await;
+            }
         }
         Ok(clear)
     }
 
     /// Of the runs that this process does not work on although they are stored as its own: those that it did not last time either.
-    fn stray_twice(&self, unknown: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
+    fn stray_twice(&self, unknown: Vec<Stray>) -> Vec<Stray> {
         let mut before = self.strays().lock().unwrap_or_else(PoisonError::into_inner);
         let twice = unknown.iter().filter(|stray| before.contains(stray)).copied().collect();
         *before = unknown;
@@ -396,6 +404,13 @@ impl PostgresEngine {
     pub(super) async fn passed_step(&self, key: i64) {
         if self.suspected().load(Ordering::Relaxed) && self.suspects().remove(&key) {
             self.clear_suspicion(key).await;
+            self.look_for_work();
+        }
+    }
+
+    /// This process works no more on a run: if it was suspected, the next one that is may be taken.
+    pub(super) fn is_past(&self, key: i64) {
+        if self.suspects().remove(&key) {
             self.look_for_work();
         }
     }

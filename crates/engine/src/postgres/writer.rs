@@ -66,13 +66,17 @@ impl StepWriter for PostgresEngine {
     }
 
     async fn may_begin(&self, log: &RunLog) -> Result<(), StoreError> {
-        while !self.has_lease() {
+        loop {
+            // In this order: what is lost is discarded before the lease is there again.
+            let has_lease = self.has_lease();
             if log.is_discarded() {
                 return Err(StoreError::Gone);
             }
+            if has_lease {
+                return Ok(());
+            }
             tokio::time::sleep(BETWEEN_LOOKS).await;
         }
-        Ok(())
     }
 }
 

@@ -247,6 +247,57 @@ async fn a_worker_that_was_taken_for_dead_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_missed_its_lease_takes_its_own_run_up_once() {
+    let (stage, url) = (Stage::new(), RealPostgres::get().database());
+    let worker = open(&stage, settings(url.clone())).await;
+    let thread = ThreadId::new();
+    let run = say(&worker, thread, "wait").await;
+    until_said(&worker, run, "begins").await;
+    let silence = std::thread::spawn({
+        let url = url.clone();
+        move || {
+            RealPostgres::get().execute(&url, "BEGIN; LOCK TABLE workers; SELECT pg_sleep(5); COMMIT");
+        }
+    });
+    tokio::time::sleep(settings(url.clone()).lease * 3 / 2).await;
+    // It may not begin the next step, and must not take up anew what others took away from it meanwhile.
+    stage.gate.add_permits(1);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let taken = "UPDATE runs SET owner = NULL, left_behind = true WHERE ended_ms IS NULL RETURNING epoch";
+    assert_eq!(RealPostgres::get().execute(&url, taken), "1");
+    tokio::task::spawn_blocking(|| silence.join().unwrap()).await.unwrap();
+    assert_eq!(until_ended(&worker, run).await, RunStatus::Done);
+    assert_eq!(stage.performed("wait"), ["hear", "work", "close"]);
+    assert_eq!(conversation(&worker, thread).await, ["wait", "hear work close"]);
+    worker.shutdown(Duration::from_secs(1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_takes_long_to_take_up_is_not_given_back() {
+    let (stage, url) = (Stage::new(), RealPostgres::get().database());
+    let (server, thread) = (open_server(&stage, &url).await, ThreadId::new());
+    let run = say(&server, thread, "hello").await;
+    // Whoever claims the run cannot read its journal before several heartbeats have compared what is stored.
+    let (time, locked) = (settings(url.clone()).lease * 3 / 4, url.clone());
+    let lock = std::thread::spawn(move || {
+        let sql = format!("BEGIN; LOCK TABLE journal; SELECT pg_sleep({}); COMMIT", time.as_secs_f64());
+        RealPostgres::get().execute(&locked, &sql);
+    });
+    let is_locked = "SELECT count(*) FROM pg_locks WHERE relation = 'journal'::regclass AND granted";
+    while RealPostgres::get().execute(&url, is_locked) == "0" {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let worker = open(&stage, settings(url.clone())).await;
+    assert_eq!(until_ended(&server, run).await, RunStatus::Done);
+    assert_eq!(stage.performed("hello"), ["hear", "work", "close"]);
+    assert_eq!(RealPostgres::get().execute(&url, "SELECT epoch FROM runs"), "2", "it was claimed once");
+    tokio::task::spawn_blocking(|| lock.join().unwrap()).await.unwrap();
+    for engine in [server, worker] {
+        engine.shutdown(Duration::from_secs(1)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_turns_on_many_workers_that_come_and_go_end_each_once() {
     let (stage, url) = (Stage::new(), RealPostgres::get().database());
     stage.gate.add_permits(10_000);
