@@ -240,7 +240,8 @@ impl PostgresEngine {
         let to_some: Vec<String> = to_some.iter().map(|SentHint(_, hint)| hint.encode()).collect();
         let (channels, payloads): (Vec<String>, Vec<String>) =
             to_one.iter().filter_map(|SentHint(to, hint)| Some((channel((*to)?), hint.encode()))).unzip();
-        let sql = "SELECT pg_notify(channel, payload) FROM (
+        // Nothing waits for a hint to be flushed, nor for a standby to have it.
+        let sql = "SELECT set_config('synchronous_commit', 'off', true), pg_notify(channel, payload) FROM (
                        SELECT * FROM unnest($1::text[], $2::text[]) AS named (channel, payload)
                        UNION ALL
                        SELECT 'ibid_' || replace(woken.id::text, '-', ''), hint FROM unnest($3::text[]) AS hint,

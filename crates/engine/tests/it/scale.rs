@@ -131,6 +131,24 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
+/// What Postgres has done until now: transactions, flushes of its log, and bytes in it.
+async fn done(database: &RealPostgres, url: &str) -> [f64; 3] {
+    // Its processes tell it once a second.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let sql = "SELECT xact_commit, wal_sync, wal_bytes FROM pg_stat_database, pg_stat_wal
+               WHERE datname = current_database()";
+    let found = database.execute(url, sql);
+    let figures: Vec<f64> = found.trim().split('|').map(|figure| figure.parse().unwrap()).collect();
+    figures.try_into().unwrap()
+}
+
+/// What Postgres does for a turn.
+fn each_turn(before: [f64; 3], after: [f64; 3]) -> String {
+    let [transactions, flushes, bytes] =
+        std::array::from_fn(|place| (after[place] - before[place]) / TURNS_ALONE as f64);
+    format!("{transactions:.1} transactions, {flushes:.1} flushes, {:.1} kB of log", bytes / 1000.0)
+}
+
 /// Seconds that it takes to make so many turns at once, each in a thread of its own, at engines in turn.
 async fn many(engines: &[PostgresEngine]) -> f64 {
     let began = Instant::now();
@@ -179,6 +197,15 @@ async fn how_quick_it_is_beside_bare_postgres() {
             bare_rate.clear();
         }
     }
+    let before = done(&database, &url).await;
+    let thread = ThreadId::new();
+    for _ in 0..TURNS_ALONE {
+        turn(&engine, thread).await;
+    }
+    let between = done(&database, &url).await;
+    bare.turns(TURNS_ALONE).await;
+    let after = done(&database, &url).await;
+    println!("for each turn: {}; bare: {}", each_turn(before, between), each_turn(between, after));
     let (latency, bare_latency) = (median(latency), median(bare_latency));
     let (rate, bare_rate) = (median(rate), median(bare_rate));
     println!(
