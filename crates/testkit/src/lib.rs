@@ -8,6 +8,7 @@
 
 pub mod cars;
 mod data;
+mod link;
 mod postgres;
 mod proxy;
 mod pulse;
@@ -19,6 +20,7 @@ mod server;
 mod storage;
 
 pub use data::test_set;
+pub use link::WeakLink;
 pub use postgres::{RealPostgres, RealPostgresPair, SmallDisk};
 pub use proxy::RoundRobinProxy;
 pub use pulse::Pulse;

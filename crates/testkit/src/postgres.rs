@@ -208,8 +208,21 @@ impl RealPostgresPair {
     /// # Panics
     /// Fails the test when there is no standby.
     pub fn url(&self) -> String {
+        self.url_through(&self.ports())
+    }
+
+    /// Where the two listen, also after one took the place of the other.
+    ///
+    /// # Panics
+    /// Fails the test when there is no standby.
+    pub fn ports(&self) -> [u16; 2] {
         let standby = self.standby.as_ref().expect("there is a standby");
-        url(&[self.primary.port, standby.port], "ibid")
+        [self.primary.port, standby.port]
+    }
+
+    /// The address of the database for whoever reaches the two over other ports.
+    pub fn url_through(&self, ports: &[u16]) -> String {
+        url(ports, "ibid")
     }
 
     /// Kills the primary at once, lets the standby take its place, and starts another standby where the first primary was.

@@ -156,12 +156,6 @@ impl Turn {
         let path = format!("/threads/{thread}/runs/{}/stream?format=ibid", self.run);
         let (began, mut last, mut acted) = (Instant::now(), Instant::now(), None);
         while !self.has_ended() {
-            assert!(
-                began.elapsed() < LONGEST,
-                "{} of {thread} does not end: {:?}",
-                self.heard,
-                self.events.last()
-            );
             let after = self.events.last().map_or(0, |event| event.seq);
             let request = || {
                 let request = Request::builder().method(Method::GET);
@@ -172,15 +166,24 @@ impl Turn {
                 Err((status, why)) => panic!("{} cannot be followed: {status} {why}", self.heard),
             };
             let (mut pieces, mut decoder) = (stream.into_stream(), SseDecoder::default());
-            while let Some(Ok(piece)) = pieces.next().await {
+            'stream: while let Some(Ok(piece)) = pieces.next().await {
                 decoder.push(&piece).unwrap();
                 while let Some(data) = decoder.pop() {
+                    if data.starts_with("{\"error\":\"StreamFailed\"") {
+                        break 'stream;
+                    }
                     let event: RunEvent<TurnEvent> =
                         serde_json::from_str(&data).unwrap_or_else(|error| panic!("{error}: {data}"));
                     report.waited(last.elapsed());
                     last = Instant::now();
                     self.events.push(event);
                 }
+                assert!(
+                    began.elapsed() < LONGEST,
+                    "{} of {thread} does not end, acted: {acted:?}, {:?}",
+                    self.heard,
+                    self.events.last()
+                );
                 // Somebody who is asked again, because the graph has changed, answers again.
                 let seen = self.events.last().map(|event| event.seq);
                 if self.wants_to_act() && (acted.is_none() || (self.asks() && acted != seen)) {

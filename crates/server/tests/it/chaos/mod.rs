@@ -1,5 +1,5 @@
-//! Three processes on one database, which are killed, put to sleep and cut off while people talk to them, and a database whose
-//! primary is lost twice. Afterwards every turn that was accepted has ended exactly once, no step ran again after it had
+//! Three processes on one database, which are killed, put to sleep and cut off from it while people talk to them, and a database
+//! whose primary is lost twice. Afterwards every turn that was accepted has ended exactly once, no step ran again after it had
 //! finished, no message is lost or there twice, and whoever followed a turn has all of it.
 //!
 //! `IBID_CHAOS_SECONDS` says for how long, a minute unless said otherwise.
@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use client::{Client, Talk};
 use node::Nodes;
 use report::Report;
-use trouble::Troubles;
+use trouble::{Line, Troubles};
 
 /// So many conversations begin a turn in each second, and so many are there.
 const TURNS_PER_SECOND: u32 = 50;
@@ -27,6 +27,7 @@ const CONVERSATIONS: usize = 200;
 /// How long a process may be silent before others take its runs over.
 const LEASE: Duration = Duration::from_secs(3);
 
+const PROCESSES: usize = 3;
 const BETWEEN_UPGRADES: Duration = Duration::from_secs(4);
 /// What the version to come does to the tables, beside processes of this one.
 const NEXT_MIGRATION: &str = "
@@ -43,15 +44,21 @@ async fn nothing_is_lost_or_done_twice_while_machines_die() {
     let time = Duration::from_secs(seconds());
     let database = RealPostgresPair::start();
     let folder = tempfile::tempdir().unwrap();
-    let nodes = Arc::new(Nodes::start(folder.path(), &database.url()));
+    let mut lines = Vec::new();
+    for _ in 0..PROCESSES {
+        lines.push(Line::to(&database).await);
+    }
+    // Whoever follows what is still under way needs them to the end.
+    let lines = Arc::new(lines);
+    let nodes = Arc::new(Nodes::start(folder.path(), lines.iter().map(|line| line.url(&database)).collect()));
     nodes.until_ready().await;
     let client = Arc::new(Client::of(nodes.urls()));
     let report = Arc::new(Report::default());
 
     let began = Instant::now();
     let trouble = tokio::task::spawn_blocking({
-        let nodes = nodes.clone();
-        move || trouble::make(&nodes, database, time)
+        let (nodes, lines) = (nodes.clone(), lines.clone());
+        move || trouble::make(&nodes, &lines, database, time)
     });
     let talks = talk(&client, &report, began + time).await;
     let (troubles, database) = trouble.await.unwrap();
@@ -67,7 +74,7 @@ async fn nothing_is_lost_or_done_twice_while_machines_die() {
     );
     println!("{}", report.summary(&troubles, turns, &performed, began.elapsed()));
     nodes.stop();
-    drop(database);
+    drop((lines, database));
 }
 
 /// Every process is told to end and replaced by one of a later version, one after the other, while people talk.
@@ -75,7 +82,7 @@ async fn nothing_is_lost_or_done_twice_while_machines_die() {
 async fn no_turn_fails_while_every_process_is_upgraded() {
     let url = RealPostgres::get().database();
     let folder = tempfile::tempdir().unwrap();
-    let nodes = Arc::new(Nodes::start(folder.path(), &url));
+    let nodes = Arc::new(Nodes::start(folder.path(), vec![url.clone(); PROCESSES]));
     nodes.until_ready().await;
     let client = Arc::new(Client::of(nodes.urls()));
     let report = Arc::new(Report::default());

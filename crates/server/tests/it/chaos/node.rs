@@ -26,7 +26,6 @@ const ADDRESS: &str = "IBID_CHAOS_ADDRESS";
 const URL: &str = "IBID_CHAOS_URL";
 /// Whether the graph is the one of the version to come.
 const CHANGED: &str = "IBID_CHAOS_CHANGED";
-const PROCESSES: usize = 3;
 /// So long a process that is told to end may take for the steps that it is at, and for its connections.
 const GRACE: Duration = Duration::from_secs(3);
 /// Whoever waits to be stopped waits no longer than that.
@@ -35,36 +34,38 @@ const LONGEST: Duration = Duration::from_secs(20);
 /// The processes, and where they note what they do.
 pub(super) struct Nodes {
     folder: PathBuf,
-    url: String,
     nodes: Mutex<Vec<Node>>,
 }
 
 struct Node {
     address: SocketAddr,
+    /// Where it finds the database.
+    url: String,
     changed: bool,
     child: Child,
 }
 
 impl Nodes {
-    pub(super) fn start(folder: &Path, url: &str) -> Self {
+    /// Starts one for each address of the database.
+    pub(super) fn start(folder: &Path, urls: Vec<String>) -> Self {
         File::create(folder.join("performed")).unwrap();
-        let nodes = Self { folder: folder.to_owned(), url: url.to_owned(), nodes: Mutex::default() };
-        for _ in 0..PROCESSES {
+        let nodes = Self { folder: folder.to_owned(), nodes: Mutex::default() };
+        for url in urls {
             let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
             let address = listener.local_addr().unwrap();
             drop(listener);
-            let child = nodes.child(address, false);
-            nodes.nodes.lock().unwrap().push(Node { address, changed: false, child });
+            let child = nodes.child(address, &url, false);
+            nodes.nodes.lock().unwrap().push(Node { address, url, changed: false, child });
         }
         nodes
     }
 
-    fn child(&self, address: SocketAddr, changed: bool) -> Child {
+    fn child(&self, address: SocketAddr, url: &str, changed: bool) -> Child {
         Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "chaos::node::serves", "--ignored", "--nocapture"])
             .env(FOLDER, &self.folder)
             .env(ADDRESS, address.to_string())
-            .env(URL, &self.url)
+            .env(URL, url)
             .env(CHANGED, changed.to_string())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -74,7 +75,7 @@ impl Nodes {
     }
 
     pub(super) fn count(&self) -> usize {
-        PROCESSES
+        self.nodes.lock().unwrap().len()
     }
 
     pub(super) fn urls(&self) -> Vec<String> {
@@ -108,7 +109,7 @@ impl Nodes {
         let node = &mut nodes[index];
         node.child.kill().unwrap();
         node.child.wait().unwrap();
-        node.child = self.child(node.address, node.changed);
+        node.child = self.child(node.address, &node.url, node.changed);
     }
 
     /// Tells one to end, waits until it has, and starts the version to come in its place.
@@ -128,7 +129,7 @@ impl Nodes {
         };
         assert!(ended.success(), "a process that was told to end did not end well: {}", self.log());
         node.changed = true;
-        node.child = self.child(node.address, true);
+        node.child = self.child(node.address, &node.url, true);
     }
 
     /// Puts one to sleep for a while; which process it is.
