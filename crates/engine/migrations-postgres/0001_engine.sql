@@ -94,6 +94,7 @@ CREATE INDEX turns_ready ON runs (tenant, key) WHERE owner IS NULL AND status = 
 CREATE INDEX jobs_ready ON runs (tenant, key) WHERE owner IS NULL AND status = 'running' AND request IS NOT NULL;
 CREATE INDEX runs_queued ON runs (thread) WHERE status = 'queued';
 CREATE INDEX runs_of_worker ON runs (owner) WHERE owner IS NOT NULL;
+CREATE INDEX runs_suspected ON runs (key) WHERE suspect;
 CREATE INDEX runs_unfinished ON runs (journal_day) WHERE ended_ms IS NULL;
 CREATE INDEX runs_to_drop ON runs (ended_ms) WHERE ended_ms IS NOT NULL AND kept = 1;
 

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Timeouts};
+use deadpool_postgres::{
+    Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime, Timeouts,
+};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -82,6 +84,8 @@ impl Database {
         let manager = Manager::from_config(config, tls()?, ManagerConfig { recycling_method });
         let timeouts = Timeouts { wait: Some(PATIENCE), create: Some(CONNECT), recycle: Some(CONNECT) };
         let pool = Pool::builder(manager).max_size(settings.connections.max(2)).runtime(Runtime::Tokio1);
+        // The connection that was used last: its process in the database is the warm one.
+        let pool = pool.queue_mode(QueueMode::Lifo);
         let pool = pool.timeouts(timeouts).build().map_err(|error| PostgresError::Url(error.to_string()))?;
         Ok(Self(Arc::new(Inner { pool, sessions: AtomicBool::new(false), disk_full: Mutex::default() })))
     }

@@ -219,8 +219,15 @@ impl Submitting {
         let sql = format!(
             "SELECT {THREAD_COLUMNS}, 'idle', {}, {}, {RUN_COLUMNS}, runs.id = $2, idempotency IS NOT NULL AND idempotency = $3
              FROM threads LEFT JOIN LATERAL (
-                 SELECT * FROM runs WHERE thread = threads.key AND (ended_ms IS NULL OR id = $2 OR idempotency = $3)
-                 ORDER BY id = $2 DESC, idempotency = $3 DESC NULLS LAST, queue_position, key LIMIT 1) AS runs ON true
+                 SELECT * FROM (
+                     (SELECT 1 AS rank, * FROM runs WHERE id = $2 AND thread = threads.key)
+                     UNION ALL
+                     (SELECT 2, * FROM runs WHERE thread = threads.key AND idempotency = $3 AND idempotency IS NOT NULL)
+                     UNION ALL
+                     (SELECT 3, * FROM runs WHERE thread = threads.key AND status IN ('running', 'waiting'))
+                     UNION ALL
+                     (SELECT 4, * FROM runs WHERE thread = threads.key AND status = 'queued' ORDER BY queue_position LIMIT 1)
+                 ) AS found ORDER BY rank LIMIT 1) AS runs ON true
              WHERE threads.id = $1",
             read.sql, change.sql
         );
