@@ -13,8 +13,8 @@ use crate::engines::look;
 use crate::error::{DoingExt, Error};
 use crate::settings::Settings;
 
-/// What an engine keeps, while nothing in this process runs it.
-enum Kept {
+/// How the data of an engine is reached that this process does not run.
+enum EngineAccess {
     /// In a file of the data folder.
     File(EngineFile),
     /// In a database that other processes may be using.
@@ -22,7 +22,7 @@ enum Kept {
 }
 
 /// The keys that an engine keeps.
-pub struct OfflineKeys(Kept);
+pub struct OfflineKeys(EngineAccess);
 
 impl OfflineKeys {
     /// Those of the settings' data folder, or of its database.
@@ -32,8 +32,8 @@ impl OfflineKeys {
     pub async fn open(settings: &Settings) -> Result<Self, Error> {
         refuse_half_restored(settings)?;
         Ok(Self(match look(settings).await? {
-            Some(engine) => Kept::Shared(engine),
-            None => Kept::File(EngineFile::at(&settings.engine_file())),
+            Some(engine) => EngineAccess::Shared(engine),
+            None => EngineAccess::File(EngineFile::at(&settings.engine_file())),
         }))
     }
 
@@ -43,8 +43,8 @@ impl OfflineKeys {
     /// Fails when there is one of that name, or when an engine uses the file: then that one must keep it.
     pub async fn add(&self, hash: [u8; 32], key: &ApiKey) -> Result<(), Error> {
         match &self.0 {
-            Kept::File(file) => file.add_api_key(hash, key)?,
-            Kept::Shared(engine) => engine.add_api_key(hash, key.clone()).await?,
+            EngineAccess::File(file) => file.add_api_key(hash, key)?,
+            EngineAccess::Shared(engine) => engine.add_api_key(hash, key.clone()).await?,
         }
         Ok(())
     }
@@ -55,8 +55,8 @@ impl OfflineKeys {
     /// Fails when they cannot be read.
     pub async fn list(&self, scope: &Scope) -> Result<Vec<ApiKey>, Error> {
         Ok(match &self.0 {
-            Kept::File(file) => file.api_keys(scope)?,
-            Kept::Shared(engine) => engine.api_keys(scope).await?,
+            EngineAccess::File(file) => file.api_keys(scope)?,
+            EngineAccess::Shared(engine) => engine.api_keys(scope).await?,
         })
     }
 
@@ -66,15 +66,15 @@ impl OfflineKeys {
     /// Fails when there is none, or when an engine uses the file: then that one must delete it.
     pub async fn delete(&self, scope: &Scope, name: &str) -> Result<(), Error> {
         match &self.0 {
-            Kept::File(file) => file.delete_api_key(scope, name)?,
-            Kept::Shared(engine) => engine.delete_api_key(scope, name).await?,
+            EngineAccess::File(file) => file.delete_api_key(scope, name)?,
+            EngineAccess::Shared(engine) => engine.delete_api_key(scope, name).await?,
         }
         Ok(())
     }
 }
 
 /// The conversations that an engine keeps.
-pub struct OfflineThreads(Kept);
+pub struct OfflineThreads(EngineAccess);
 
 impl OfflineThreads {
     /// Those of the settings' data folder, or of its database; none if there was never any.
@@ -83,17 +83,17 @@ impl OfflineThreads {
     /// Fails when the database cannot be reached.
     pub async fn open(settings: &Settings) -> Result<Option<Self>, Error> {
         if let Some(engine) = look(settings).await? {
-            return Ok(Some(Self(Kept::Shared(engine))));
+            return Ok(Some(Self(EngineAccess::Shared(engine))));
         }
         let path = settings.engine_file();
-        Ok(path.exists().then(|| Self(Kept::File(EngineFile::at(&path)))))
+        Ok(path.exists().then(|| Self(EngineAccess::File(EngineFile::at(&path)))))
     }
 
     /// Whether another process keeps this one from running turns.
     pub fn in_use(&self) -> bool {
         match &self.0 {
-            Kept::File(file) => file.lock().is_err(),
-            Kept::Shared(_) => false,
+            EngineAccess::File(file) => file.lock().is_err(),
+            EngineAccess::Shared(_) => false,
         }
     }
 
@@ -103,8 +103,8 @@ impl OfflineThreads {
     /// Fails when they cannot be read.
     pub async fn list(&self, scope: &Scope, page: ThreadPage) -> Result<Vec<Thread>, Error> {
         Ok(match &self.0 {
-            Kept::File(file) => file.threads(scope, page)?,
-            Kept::Shared(engine) => engine.threads(scope, page).await?,
+            EngineAccess::File(file) => file.threads(scope, page)?,
+            EngineAccess::Shared(engine) => engine.threads(scope, page).await?,
         })
     }
 
@@ -119,8 +119,8 @@ impl OfflineThreads {
         window: MessageWindow,
     ) -> Result<Conversation, Error> {
         match &self.0 {
-            Kept::File(file) => Ok(file.thread(scope, thread, window)?),
-            Kept::Shared(engine) => Ok(Conversation {
+            EngineAccess::File(file) => Ok(file.thread(scope, thread, window)?),
+            EngineAccess::Shared(engine) => Ok(Conversation {
                 thread: engine.thread(scope, thread).await?,
                 messages: engine.messages(scope, thread, window).await?,
                 runs: engine.runs(scope, thread).await?,
@@ -134,8 +134,8 @@ impl OfflineThreads {
     /// Fails when there is none, or when an engine uses the file: then that one must delete it.
     pub async fn delete(&self, scope: &Scope, thread: ThreadId) -> Result<(), Error> {
         match &self.0 {
-            Kept::File(file) => file.delete_thread(scope, thread)?,
-            Kept::Shared(engine) => engine.delete_thread(scope, thread).await?,
+            EngineAccess::File(file) => file.delete_thread(scope, thread)?,
+            EngineAccess::Shared(engine) => engine.delete_thread(scope, thread).await?,
         }
         Ok(())
     }
@@ -149,7 +149,7 @@ impl OfflineThreads {
 }
 
 /// The loads that an engine keeps.
-pub struct OfflineLoads(Kept);
+pub struct OfflineLoads(EngineAccess);
 
 impl OfflineLoads {
     /// Those of the settings' data folder, or of its database; none if there was never any.
@@ -158,10 +158,10 @@ impl OfflineLoads {
     /// Fails when the database cannot be reached.
     pub async fn open(settings: &Settings) -> Result<Option<Self>, Error> {
         if let Some(engine) = look(settings).await? {
-            return Ok(Some(Self(Kept::Shared(engine))));
+            return Ok(Some(Self(EngineAccess::Shared(engine))));
         }
         let path = settings.ingestion_file();
-        Ok(path.is_file().then(|| Self(Kept::File(EngineFile::at(&path)))))
+        Ok(path.is_file().then(|| Self(EngineAccess::File(EngineFile::at(&path)))))
     }
 
     /// What is being loaded, or was interrupted and will go on.
@@ -170,8 +170,8 @@ impl OfflineLoads {
     /// Fails when it cannot be read.
     pub async fn active(&self) -> Result<ActiveLoads, Error> {
         Ok(active_loads(match &self.0 {
-            Kept::File(file) => file.unfinished_jobs()?,
-            Kept::Shared(engine) => engine.unfinished_jobs().await?,
+            EngineAccess::File(file) => file.unfinished_jobs()?,
+            EngineAccess::Shared(engine) => engine.unfinished_jobs().await?,
         }))
     }
 
@@ -182,13 +182,13 @@ impl OfflineLoads {
     /// Fails while documents are being loaded.
     pub fn lock(&self) -> Result<Option<LockGuard>, Error> {
         match &self.0 {
-            Kept::File(file) => {
+            EngineAccess::File(file) => {
                 let guard = file
                     .lock()
                     .doing(|| "nothing can be repaired while documents are being loaded".to_owned())?;
                 Ok(Some(guard))
             }
-            Kept::Shared(_) => Ok(None),
+            EngineAccess::Shared(_) => Ok(None),
         }
     }
 
@@ -199,8 +199,8 @@ impl OfflineLoads {
     pub async fn delete(&self, scope: &Scope, document: &DocumentId) -> Result<(), Error> {
         let queue = LoadRequest::queue(document);
         let deleted = match &self.0 {
-            Kept::File(file) => file.delete_thread(scope, ThreadId::from_bytes(*queue.as_bytes())),
-            Kept::Shared(engine) => engine.delete_jobs(scope, queue).await,
+            EngineAccess::File(file) => file.delete_thread(scope, ThreadId::from_bytes(*queue.as_bytes())),
+            EngineAccess::Shared(engine) => engine.delete_jobs(scope, queue).await,
         };
         match deleted {
             Ok(()) | Err(EngineError::UnknownThread(_)) => Ok(()),

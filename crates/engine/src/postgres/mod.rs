@@ -15,13 +15,13 @@ mod fault;
 mod finish;
 mod follow;
 mod hints;
-mod in_hand;
 mod journal;
 mod keys;
 mod listing;
 mod port;
 mod retention;
 mod rows;
+mod run_locks;
 mod schema;
 mod settings;
 mod submit;
@@ -52,7 +52,7 @@ pub(crate) use database::Connection;
 use database::Database;
 use hints::{Hints, OutgoingHints};
 use ibid_core::RunId;
-use in_hand::InHand;
+use run_locks::RunLocks;
 use writer::{GroupWriter, Orders};
 
 /// The engine for many machines. Cheap to clone; all clones are one engine.
@@ -89,7 +89,7 @@ struct Inner {
     /// Runs of this process that may end it, and whether there are any.
     suspects: Mutex<HashSet<i64>>,
     suspected: AtomicBool,
-    in_hand: InHand,
+    run_locks: RunLocks,
     strays: Mutex<Vec<Stray>>,
 }
 
@@ -173,7 +173,7 @@ impl PostgresEngine {
             taken: Notify::new(),
             suspects: Mutex::default(),
             suspected: AtomicBool::new(false),
-            in_hand: InHand::default(),
+            run_locks: RunLocks::default(),
             strays: Mutex::default(),
         }));
         Ok((engine, Beginning { orders, outgoing }))
@@ -349,8 +349,8 @@ impl PostgresEngine {
         until.is_some_and(|until| Instant::now() < until)
     }
 
-    /// The heartbeat that was asked for at a moment is told, and this process knows which runs it still has.
-    fn heartbeat_told(&self, since: Instant) {
+    /// The heartbeat that began at a moment is stored, and this process knows which runs it still has.
+    fn heartbeat_sent(&self, since: Instant) {
         let mut until = self.0.alive_until.lock().unwrap_or_else(PoisonError::into_inner);
         *until = Some(since + self.settings().lease);
     }
@@ -363,8 +363,8 @@ impl PostgresEngine {
         &self.0.suspected
     }
 
-    fn in_hand(&self) -> &InHand {
-        &self.0.in_hand
+    fn run_locks(&self) -> &RunLocks {
+        &self.0.run_locks
     }
 
     fn strays(&self) -> &Mutex<Vec<Stray>> {

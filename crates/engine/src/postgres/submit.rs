@@ -12,8 +12,8 @@ use uuid::Uuid;
 use super::PostgresEngine;
 use super::bound::{Bound, bind};
 use super::database::Connection;
-use super::in_hand::Held;
 use super::rows::{RUN_COLUMNS, RUN_WIDTH, THREAD_COLUMNS, THREAD_WIDTH, read_run_at, read_thread};
+use super::run_locks::RunLockGuard;
 use super::threads::{new_thread, storable};
 use super::visibility::Condition;
 use crate::error::Error;
@@ -130,7 +130,7 @@ impl PostgresEngine {
         let submission = Submitting {
             engine: self.clone(),
             run,
-            held: self.in_hand().take(run),
+            lock: self.run_locks().try_lock(run),
             scope,
             requested,
             encoded,
@@ -148,7 +148,7 @@ struct Submitting {
     engine: PostgresEngine,
     run: RunId,
     /// From before it is stored until this process works on it.
-    held: Option<Held>,
+    lock: Option<RunLockGuard>,
     scope: Scope,
     requested: Requested,
     encoded: Encoded,
@@ -369,7 +369,7 @@ impl Submitting {
             Submission::Busy(run) => return Err(Error::Busy(run)),
             Submission::Duplicate(run) => return Ok(Submitted { run, duplicate: true }),
             Submission::Known(row) => {
-                drop(self.held);
+                drop(self.lock);
                 engine.take_up_if_own(*row, self.slot).await;
             }
             Submission::Changed => {}

@@ -197,7 +197,7 @@ impl PostgresEngine {
         let rows = self.database().query(DELETE, bind![keys]).await?;
         for row in &rows {
             let (run, owner): (Uuid, Option<Uuid>) = (row.try_get(0)?, row.try_get(1)?);
-            self.let_go_of(run_id(run), Some(Stopping::Rollback));
+            self.stop_working_on(run_id(run), Some(Stopping::Rollback));
             self.hint_owner(owner, run_id(run));
         }
         Ok(())

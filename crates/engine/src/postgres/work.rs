@@ -45,7 +45,7 @@ impl PostgresEngine {
     pub(super) fn watch(&self, run: RunId, tenant: Tenant, key: i64, claim: RunClaim, told: u64) -> LiveRun {
         let log = RunLog::claimed(run, key, claim.epoch, told, self.flush_queue().clone());
         let live = LiveRun::new(tenant, log);
-        self.let_go_of(run, None);
+        self.stop_working_on(run, None);
         self.live().add(run, live.clone());
         self.run_taken().notify_waiters();
         live
@@ -74,7 +74,7 @@ impl PostgresEngine {
             return;
         }
         // Another task may be at it already.
-        let Some(_held) = self.in_hand().take(row.id) else { return };
+        let Some(_lock) = self.run_locks().try_lock(row.id) else { return };
         let known = self.live().get(row.id).is_some_and(|live| live.log.epoch() == row.claim.epoch);
         if known || row.ended_ms.is_some() {
             return;
@@ -147,12 +147,12 @@ impl PostgresEngine {
     pub(super) fn lost(&self, log: &RunLog) {
         log.discard();
         if self.live().get(log.run()).is_some_and(|live| live.log.epoch() == log.epoch()) {
-            self.let_go_of(log.run(), None);
+            self.stop_working_on(log.run(), None);
         }
     }
 
     /// Stops this process's work on a run that is another's now, or nobody's.
-    pub(super) fn let_go_of(&self, run: RunId, how: Option<Stopping>) {
+    pub(super) fn stop_working_on(&self, run: RunId, how: Option<Stopping>) {
         if let Some(live) = self.live().remove(run) {
             live.log.discard();
             live.stop(how.unwrap_or(Stopping::Stop));

@@ -107,7 +107,7 @@ impl PostgresEngine {
             match self.beat().await {
                 Ok(is_new) => {
                     if self.has_lease() {
-                        self.heartbeat_told(began);
+                        self.heartbeat_sent(began);
                     }
                     if is_new && steady.is_some() {
                         tracing::warn!("this process was taken for dead, and its runs were taken over");
@@ -121,7 +121,7 @@ impl PostgresEngine {
                         self.reap().await;
                     }
                     if matches!(self.reconcile().await, Ok(true)) {
-                        self.heartbeat_told(began);
+                        self.heartbeat_sent(began);
                     }
                     self.look_for_work();
                 }
@@ -133,7 +133,7 @@ impl PostgresEngine {
             }
             if last.elapsed() > lease * 2 {
                 // Others may have taken the runs over; whatever these go on to do would be done twice.
-                self.live().all().into_iter().for_each(|(run, _)| self.let_go_of(run, None));
+                self.live().all().into_iter().for_each(|(run, _)| self.stop_working_on(run, None));
             }
         }
     }
@@ -147,7 +147,7 @@ impl PostgresEngine {
     pub(super) async fn join_workers(&self) -> Result<(), StoreError> {
         let began = Instant::now();
         self.database().insist(|| self.beat()).await?;
-        self.heartbeat_told(began);
+        self.heartbeat_sent(began);
         Ok(())
     }
 
@@ -350,13 +350,13 @@ impl PostgresEngine {
             let is_resting = live.log.writing().try_lock().is_ok();
             clear &= is_resting;
             if is_resting && self.live().get(run).is_some_and(|now| now.log.epoch() == live.log.epoch()) {
-                self.let_go_of(run, None);
+                self.stop_working_on(run, None);
             }
         }
         let unknown = stored.into_iter().filter(|stored| self.live().get(stored.run).is_none()).collect();
         for stray in self.stray_twice(unknown) {
             // One that is just being taken up is none.
-            let Some(_held) = self.in_hand().take(stray.run) else { continue };
+            let Some(_lock) = self.run_locks().try_lock(stray.run) else { continue };
             if self.live().get(stray.run).is_none() {
                 self.give_back(stray.key, stray.epoch).await;
             }
