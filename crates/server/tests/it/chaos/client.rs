@@ -155,7 +155,12 @@ impl Turn {
     async fn listen(&mut self, thread: ThreadId, client: &Client, report: &Report) {
         let path = format!("/threads/{thread}/runs/{}/stream?format=ibid", self.run);
         let (began, mut last, mut acted) = (Instant::now(), Instant::now(), None);
+        let in_time = |turn: &Self| {
+            let newest = turn.events.last();
+            assert!(began.elapsed() < LONGEST, "{} of {thread} does not end: {newest:?}", turn.heard);
+        };
         while !self.has_ended() {
+            in_time(self);
             let after = self.events.last().map_or(0, |event| event.seq);
             let request = || {
                 let request = Request::builder().method(Method::GET);
@@ -178,12 +183,7 @@ impl Turn {
                     last = Instant::now();
                     self.events.push(event);
                 }
-                assert!(
-                    began.elapsed() < LONGEST,
-                    "{} of {thread} does not end, acted: {acted:?}, {:?}",
-                    self.heard,
-                    self.events.last()
-                );
+                in_time(self);
                 // Somebody who is asked again, because the graph has changed, answers again.
                 let seen = self.events.last().map(|event| event.seq);
                 if self.wants_to_act() && (acted.is_none() || (self.asks() && acted != seen)) {
