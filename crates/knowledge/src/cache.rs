@@ -8,6 +8,7 @@ use futures_util::future::try_join;
 use ibid_core::cache::{AnswerCache, CacheError, CacheHit, CacheKey, CacheQuestion, CachedAnswer};
 use ibid_core::model::{Caller, Embedder, Purpose};
 use ibid_core::{RunId, Scope};
+use lance::dataset::Dataset;
 
 use crate::Error;
 use crate::document::sha256;
@@ -50,12 +51,13 @@ impl CachedAnswers {
         (answer, own): FoundAnswer,
         vector: &[f32],
     ) -> Result<Option<CacheHit>, Error> {
-        let Some(dataset) = self.store.pinned().await? else { return Ok(None) };
-        // Where nothing was loaded or deleted since, nothing behind it has changed.
-        let is_current = answer.generation == dataset.version_id();
-        if !is_current && !Store::holds(&dataset, scope, &answer.evidence).await? {
-            return Ok(None);
-        }
+        let (generation, pieces) = (answer.generation, &answer.evidence);
+        let evidence = |chunks: Arc<Dataset>| async move {
+            // Where nothing was loaded or deleted since, nothing behind it has changed.
+            let is_current = generation == chunks.version_id();
+            Ok((is_current, is_current || Store::holds(&chunks, scope, pieces).await?))
+        };
+        let Some((is_current, true)) = self.store.read_chunks(evidence).await? else { return Ok(None) };
         let similarity = own.iter().zip(vector).map(|(one, other)| one * other).sum();
         Ok(Some(CacheHit { answer, similarity, is_current }))
     }

@@ -107,11 +107,9 @@ impl Search {
     /// # Errors
     /// Fails when the store or a model fails.
     pub async fn hits(&self, scope: &Scope, question: &Question) -> Result<Vec<Passage>, Error> {
-        let (Some(dataset), Some(filter)) = (self.store.pinned().await?, question_filter(scope, question))
-        else {
-            return Ok(Vec::new());
-        };
-        let hits = self.ranked(&dataset, &filter, scope, question).await?;
+        let Some(filter) = &question_filter(scope, question) else { return Ok(Vec::new()) };
+        let ranked = |chunks| async move { self.ranked(&chunks, filter, scope, question).await };
+        let hits = self.store.read_chunks(ranked).await?.unwrap_or_default();
         Ok(hits.into_iter().map(|hit| hit.passage).collect())
     }
 
@@ -210,23 +208,23 @@ impl Search {
     ) -> Result<Vec<Passage>, Error> {
         let mut question = Question::new("");
         question.documents = vec![document.clone()];
-        let (Some(dataset), Some(filter)) = (self.store.pinned().await?, question_filter(scope, &question))
-        else {
-            return Ok(Vec::new());
-        };
-        let mut passages: Vec<Passage> = Store::of_page(&dataset, &filter, page).await?;
+        let Some(filter) = &question_filter(scope, &question) else { return Ok(Vec::new()) };
+        let of_page = |chunks| async move { Store::of_page(&chunks, filter, page).await };
+        let mut passages = self.store.read_chunks(of_page).await?.unwrap_or_default();
         passages.sort_by_key(|passage| passage.chunks);
         Ok(passages)
     }
 
     async fn nearest(&self, scope: &Scope, text: &str) -> Result<Option<f32>, Error> {
-        let filter = question_filter(scope, &Question::new(""));
-        let (Some(dataset), Some(filter)) = (self.store.pinned().await?, filter) else { return Ok(None) };
-        let caller = Caller::chat(scope.tenant().clone());
-        let vectors = self.embedder.embed(&caller, Purpose::Query, &[text]).await?;
-        let Some(vector) = vectors.get(0) else { return Ok(None) };
-        let hits = Store::by_meaning(&dataset, &filter, vector, 1).await?;
-        Ok(hits.first().map(|hit| self.similarity(&dataset).relevance(hit.passage.score)))
+        let Some(filter) = &question_filter(scope, &Question::new("")) else { return Ok(None) };
+        let caller = &Caller::chat(scope.tenant().clone());
+        let nearest = |chunks| async move {
+            let vectors = self.embedder.embed(caller, Purpose::Query, &[text]).await?;
+            let Some(vector) = vectors.get(0) else { return Ok(None) };
+            let hits = Store::by_meaning(&chunks, filter, vector, 1).await?;
+            Ok(hits.first().map(|hit| self.similarity(&chunks).relevance(hit.passage.score)))
+        };
+        Ok(self.store.read_chunks(nearest).await?.flatten())
     }
 
     /// The scale of cosines: as it was calibrated on this store, else as the model's card has it.
@@ -235,18 +233,30 @@ impl Search {
     }
 
     async fn evidence(&self, scope: &Scope, question: &Question) -> Result<Evidence, Error> {
-        let (Some(dataset), Some(filter)) = (self.store.pinned().await?, question_filter(scope, question))
-        else {
+        let filter = question_filter(scope, question);
+        let (Some(filter), Some(seen)) = (filter, question_filter(scope, &Question::new(""))) else {
             return Ok(Evidence::default());
         };
-        let hits = self.ranked(&dataset, &filter, scope, question).await?;
+        let found = |chunks| self.evidence_in(chunks, (&filter, &seen), scope, question);
+        Ok(self.store.read_chunks(found).await?.unwrap_or_default())
+    }
+
+    /// The evidence of one version of the chunks: hits come from what the first filter lets through, what stands beside them from
+    /// what the second does.
+    async fn evidence_in(
+        &self,
+        chunks: Arc<Dataset>,
+        (filter, seen): (&str, &str),
+        scope: &Scope,
+        question: &Question,
+    ) -> Result<Evidence, Error> {
+        let hits = self.ranked(&chunks, filter, scope, question).await?;
         let neighbours = question.neighbours.min(MOST_NEIGHBOURS);
-        let Some(seen) = question_filter(scope, &Question::new("")) else { return Ok(Evidence::default()) };
         let introduction = question.introduction.min(MOST_INTRODUCTION);
         let begins = beginnings(&question.introduce, introduction);
         let names = beside(&hits, neighbours).chain(begins).collect::<HashSet<_>>();
         let names: Vec<String> = names.into_iter().collect();
-        let around = Store::by_names(&dataset, &seen, &names).await?;
+        let around = Store::by_names(&chunks, seen, &names).await?;
         let around: HashMap<String, Passage> =
             around.into_iter().map(|hit| (hit.id(), hit.passage)).collect();
         let begins =

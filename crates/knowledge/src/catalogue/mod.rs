@@ -17,7 +17,7 @@ use datafusion::datasource::MemTable;
 use datafusion::prelude::SessionContext;
 use ibid_core::Scope;
 use ibid_core::catalogue::{CATALOGUE, CatalogueInfo, CatalogueQuery, CatalogueRows, Catalogues};
-use ibid_core::evidence::{DocumentId, EvidenceError};
+use ibid_core::evidence::{DocumentId, EvidenceError, Question};
 use lance::datafusion::LanceTableProvider;
 use lance::dataset::Dataset;
 use quick_cache::Weighter;
@@ -26,6 +26,7 @@ use quick_cache::sync::Cache;
 use self::query::RowTable;
 pub(crate) use self::table::{CatalogueReader, MadeCatalogue, StoredCatalogue};
 use crate::search::to_evidence_error;
+use crate::store::question_filter;
 use crate::{ContentHash, Error, Store};
 
 /// So many catalogues stay open, and so many bytes of their rows in memory.
@@ -85,16 +86,19 @@ impl StoredCatalogues {
 
     /// The versions that a scope sees.
     async fn versions(&self, scope: &Scope) -> Result<Arc<Vec<Version>>, Error> {
-        let Some((chunks, filter)) = self.store.of_kind(scope, CATALOGUE).await? else {
-            return Ok(Arc::default());
+        let mut question = Question::new("");
+        question.kinds = vec![CATALOGUE.to_owned()];
+        let Some(filter) = &question_filter(scope, &question) else { return Ok(Arc::default()) };
+        let versions = |chunks: Arc<Dataset>| async move {
+            let key = (chunks.version_id(), filter.clone());
+            if let Some(seen) = self.seen.get(&key) {
+                return Ok(seen);
+            }
+            let seen = Arc::new(Store::versions(&chunks, filter).await?);
+            self.seen.insert(key, seen.clone());
+            Ok(seen)
         };
-        let key = (chunks.version_id(), filter);
-        if let Some(seen) = self.seen.get(&key) {
-            return Ok(seen);
-        }
-        let seen = Arc::new(Store::versions(&chunks, &key.1).await?);
-        self.seen.insert(key, seen.clone());
-        Ok(seen)
+        Ok(self.store.read_chunks(versions).await?.unwrap_or_default())
     }
 
     async fn seen(&self, scope: &Scope) -> Result<Vec<Arc<OpenCatalogue>>, Error> {

@@ -127,10 +127,12 @@ impl Store {
 
     /// The answer under an id.
     pub(crate) async fn answer(&self, id: &str) -> Result<Option<FoundAnswer>, Error> {
-        let Some(dataset) = self.answers.latest().await? else { return Ok(None) };
-        let mut scan = dataset.scan();
-        scan.filter(&format!("id = {}", filter::quoted(id)))?.project(&["record", "vector"])?;
-        let found = read(&scan.try_into_batch().await?)?.into_iter().next();
+        let with_id = |dataset: Arc<Dataset>| async move {
+            let mut scan = dataset.scan();
+            scan.filter(&format!("id = {}", filter::quoted(id)))?.project(&["record", "vector"])?;
+            read(&scan.try_into_batch().await?)
+        };
+        let found = self.answers.read(with_id).await?.unwrap_or_default().into_iter().next();
         Ok(found.filter(|(answer, _)| answer.expires > now()))
     }
 
@@ -141,15 +143,17 @@ impl Store {
         vector: &[f32],
         most: usize,
     ) -> Result<Vec<FoundAnswer>, Error> {
-        let Some(dataset) = self.answers.latest().await? else { return Ok(Vec::new()) };
-        let vector = Float32Array::from(vector.to_vec());
-        let mut scan = dataset.scan();
-        scan.nearest("vector", &vector, most)?
-            .distance_metric(DistanceType::Cosine)
-            .prefilter(true)
-            .filter(&format!("place = {} AND expires > {}", filter::quoted(place), now()))?
-            .project(&["record", "vector", "_distance"])?;
-        read(&scan.try_into_batch().await?)
+        let vector = &Float32Array::from(vector.to_vec());
+        let nearest = |dataset: Arc<Dataset>| async move {
+            let mut scan = dataset.scan();
+            scan.nearest("vector", vector, most)?
+                .distance_metric(DistanceType::Cosine)
+                .prefilter(true)
+                .filter(&format!("place = {} AND expires > {}", filter::quoted(place), now()))?
+                .project(&["record", "vector", "_distance"])?;
+            read(&scan.try_into_batch().await?)
+        };
+        Ok(self.answers.read(nearest).await?.unwrap_or_default())
     }
 
     /// Whether a scope may see these pieces, and they are searched as they were.

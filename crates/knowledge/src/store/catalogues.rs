@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow_array::RecordBatchIterator;
-use ibid_core::Scope;
-use ibid_core::evidence::{DocumentId, Question};
+use ibid_core::evidence::DocumentId;
 use lance::dataset::builder::DatasetBuilder;
 use lance::dataset::{Dataset, WriteMode, WriteParams};
 
-use super::{Store, filter, rows};
+use super::{Store, rows};
 use crate::catalogue::{MadeCatalogue, StoredCatalogue};
 use crate::{ContentHash, Error};
 
@@ -57,17 +56,6 @@ impl Store {
             .load()
             .await?;
         Ok(Some((stored, Arc::new(rows))))
-    }
-
-    /// Where documents of a type that a scope may see are looked for: one version of the chunks, and a filter.
-    pub(crate) async fn of_kind(
-        &self,
-        scope: &Scope,
-        kind: &str,
-    ) -> Result<Option<(Arc<Dataset>, String)>, Error> {
-        let mut question = Question::new("");
-        question.kinds = vec![kind.to_owned()];
-        Ok(self.chunks.latest().await?.zip(filter::of_question(scope, &question)))
     }
 
     /// The documents that a filter lets through, and the version of each that is searched.

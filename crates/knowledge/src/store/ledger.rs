@@ -1,5 +1,7 @@
 //! What the ledger says of documents.
 
+use std::sync::Arc;
+
 use futures_util::TryStreamExt;
 use ibid_core::Scope;
 use ibid_core::evidence::DocumentId;
@@ -85,10 +87,9 @@ impl Store {
         &self,
         filter: Option<String>,
     ) -> Result<Vec<Document<P>>, Error> {
-        match self.documents.latest().await? {
-            Some(dataset) => Self::read_ledger(&dataset, filter).await,
-            None => Ok(Vec::new()),
-        }
+        let filter = &filter;
+        let read = |dataset: Arc<Dataset>| async move { Self::read_ledger(&dataset, filter.clone()).await };
+        Ok(self.documents.read(read).await?.unwrap_or_default())
     }
 
     pub(super) async fn read_ledger<P: DeserializeOwned>(

@@ -170,7 +170,19 @@ impl Store {
         self.place.cached()
     }
 
-    /// The newest version of the chunks, or none if nothing was ever loaded. All reads of one turn use one.
+    /// What a read of the newest version of the chunks gives, or none if nothing was ever loaded. What belongs together is
+    /// read in one.
+    pub(crate) async fn read_chunks<T, F>(&self, read: impl Fn(Arc<Dataset>) -> F) -> Result<Option<T>, Error>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        if self.pinned().await?.is_none() {
+            return Ok(None);
+        }
+        self.chunks.read(read).await
+    }
+
+    /// The newest version of the chunks, or none if nothing was ever loaded.
     pub(crate) async fn pinned(&self) -> Result<Option<Arc<Dataset>>, Error> {
         let Some(dataset) = self.chunks.latest().await? else { return Ok(None) };
         self.checked.get_or_try_init(|| async { self.same_model(&dataset) }).await?;

@@ -20,6 +20,8 @@ use crate::Error;
 
 /// A commit that loses against others is tried again so often.
 const MOST_ATTEMPTS: u32 = 40;
+/// A read whose version goes while it reads is done again so often.
+const MOST_READS: u32 = 3;
 /// A reader looks for a newer version after this time; what this process writes it sees at once.
 const FRESH_FOR: Duration = Duration::from_millis(200);
 
@@ -87,6 +89,25 @@ impl Table {
             *seen = seen.checked_sub(FRESH_FOR).unwrap_or(*seen);
         }
         self.latest().await
+    }
+
+    /// What a read of the newest version gives, or none if the table was never written. Its files go some time after it was
+    /// replaced, which a slow read may meet: then what came in its place is read, from the beginning.
+    pub(crate) async fn read<T, F>(&self, read: impl Fn(Arc<Dataset>) -> F) -> Result<Option<T>, Error>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        let Some(mut dataset) = self.latest().await? else { return Ok(None) };
+        for _ in 1..MOST_READS {
+            match read(dataset.clone()).await {
+                Err(error @ Error::Lance(_)) => match self.newest().await? {
+                    Some(newer) if newer.version_id() > dataset.version_id() => dataset = newer,
+                    _ => return Err(error),
+                },
+                done => return done.map(Some),
+            }
+        }
+        read(dataset).await.map(Some)
     }
 
     /// The newest version; an empty table is made if there is none. Returns whether it was made here.

@@ -52,13 +52,23 @@ impl Search {
         question.kinds.clone_from(&query.kinds);
         question.documents.clone_from(&query.documents);
         (question.top, question.reranked) = (CHUNKS, 0);
-        let Some(dataset) = self.store().pinned().await? else { return Ok(TableAnswer::default()) };
-        let filter = question_filter(scope, &question).and_then(|filter| of_tables(&dataset, &filter));
+        let answer = |chunks| self.ask_tables_in(chunks, scope, &question, query);
+        Ok(self.store().read_chunks(answer).await?.unwrap_or_default())
+    }
+
+    async fn ask_tables_in(
+        &self,
+        chunks: Arc<Dataset>,
+        scope: &Scope,
+        question: &Question,
+        query: &TableQuery,
+    ) -> Result<TableAnswer, Error> {
+        let filter = question_filter(scope, question).and_then(|filter| of_tables(&chunks, &filter));
         let Some(filter) = filter else { return Ok(TableAnswer::default()) };
-        let hits = self.ranked(&dataset, &filter, scope, &question).await?;
+        let hits = self.ranked(&chunks, &filter, scope, question).await?;
         let mut best: Option<TableAnswer> = None;
         for candidate in candidates(hits.into_iter().map(|hit| hit.passage)) {
-            let answer = ask(&dataset, &filter, &candidate, query).await?;
+            let answer = ask(&chunks, &filter, &candidate, query).await?;
             if answer.rows > 0 {
                 return Ok(answer);
             }
@@ -79,12 +89,12 @@ impl Search {
         table: u32,
         most: usize,
     ) -> Result<Vec<Passage>, Error> {
-        let Some(dataset) = self.store().pinned().await? else { return Ok(Vec::new()) };
-        let filter = question_filter(scope, &Question::new(""));
-        let Some(filter) = filter.and_then(|filter| of_tables(&dataset, &filter)) else {
-            return Ok(Vec::new());
+        let Some(filter) = &question_filter(scope, &Question::new("")) else { return Ok(Vec::new()) };
+        let of_table = |chunks: Arc<Dataset>| async move {
+            let Some(filter) = of_tables(&chunks, filter) else { return Ok(Vec::new()) };
+            Store::of_table(&chunks, &filter, &document.0, table, most + 1).await
         };
-        let mut passages = Store::of_table(&dataset, &filter, &document.0, table, most + 1).await?;
+        let mut passages = self.store().read_chunks(of_table).await?.unwrap_or_default();
         if passages.len() > most {
             return Ok(Vec::new());
         }

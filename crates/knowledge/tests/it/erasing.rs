@@ -1,11 +1,16 @@
 //! Of documents that were deleted or replaced, no byte stays on the disk.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ibid_knowledge::{ActiveLoads, LoadOutcome, MaintenanceSettings};
+use async_trait::async_trait;
+use ibid_core::evidence::{Index, Question};
+use ibid_core::model::{Caller, Embedder, ModelError, Purpose, Vectors};
+use ibid_knowledge::{ActiveLoads, LoadOutcome, MaintenanceSettings, Search, Store};
 
-use super::stage::{Where, everybody, find, ingestion, job, load};
+use super::stage::{Where, Words, everybody, find, ingestion, job, load};
 
 /// The files below a folder that hold one of some words, or have one in their names.
 fn holding(folder: &Path, words: &[&str]) -> Vec<String> {
@@ -81,4 +86,48 @@ async fn of_documents_that_were_deleted_or_replaced_no_byte_is_left() {
     assert!(find(&store, &everybody(), "staying").await[0].text.contains("staying"));
     let report = store.fsck(false, &ActiveLoads::default()).await.unwrap();
     assert!(report.is_clean(), "{report:?}");
+}
+
+/// A model that takes so long over a question that what is searched is replaced and erased meanwhile, the first time.
+struct Slow {
+    /// Another process, as it were.
+    other: Arc<Store>,
+    asked: AtomicUsize,
+}
+
+#[async_trait]
+impl Embedder for Slow {
+    fn name(&self) -> &str {
+        Words.name()
+    }
+
+    fn dimensions(&self) -> usize {
+        Words.dimensions()
+    }
+
+    async fn embed(&self, caller: &Caller, purpose: Purpose, texts: &[&str]) -> Result<Vectors, ModelError> {
+        if self.asked.fetch_add(1, Ordering::Relaxed) == 0 {
+            let ingestion = ingestion(&self.other);
+            load(&ingestion, job("rules", "harbour.md"), b"# Harbour\n\nThe newer due is nine per cent.\n")
+                .await;
+            self.other.erase_deleted().await.unwrap();
+        }
+        Words.embed(caller, purpose, texts).await
+    }
+}
+
+#[tokio::test]
+async fn a_search_goes_on_when_the_version_that_it_reads_is_erased() {
+    let place = Where::folder();
+    let settings = MaintenanceSettings { keep_versions: Duration::ZERO, ..MaintenanceSettings::default() };
+    let first = place.open_keeping(settings).await;
+    load(&ingestion(&first), job("rules", "harbour.md"), b"# Harbour\n\nThe older due is five per cent.\n")
+        .await;
+    // It has read nothing yet that it could go on from.
+    let store = place.open().await;
+    let slow = Arc::new(Slow { other: first, asked: AtomicUsize::new(0) });
+    let search = Search::new(store, slow.clone());
+    let found = search.retrieve(&everybody(), &Question::new("due of the harbour")).await.unwrap();
+    assert!(found.passages[0].text.contains("newer"), "{found:?}");
+    assert_eq!(slow.asked.load(Ordering::Relaxed), 2, "the search began again");
 }
