@@ -49,6 +49,7 @@ impl LocalEngine {
         let window = self.0.graphs.history(requested.graph());
         let encoded = Encoded::of(&requested, &scope, version)?;
         check_metadata(encoded.kept_bytes())?;
+        let bytes = encoded.messages.iter().map(String::len).sum();
         let requested = Arc::new(requested);
         let (asked, whose) = (requested.clone(), scope.clone());
         let place = move |connection: &Connection| {
@@ -58,7 +59,7 @@ impl LocalEngine {
         let engine = self.clone();
         let tenant = scope.tenant().clone();
         let then = move |submission| engine.follow_up(run, &requested, tenant, trace, submission);
-        self.writer()?.write_then(Batch::default(), place, then).await?
+        self.writer()?.write_then(Batch::of_bytes(bytes), place, then).await?
     }
 
     /// Does what follows from a submission, once that is safe.

@@ -72,6 +72,7 @@ impl LocalEngine {
         let Some(first) = messages.first() else { return Err(Error::NoMessage) };
         check_length(messages)?;
         let (title, messages, run) = (first.text.clone(), encode_all(messages)?, RunId::new());
+        let bytes = messages.iter().map(String::len).sum();
         let add = move |connection: &Connection| {
             let row = match own_thread(connection, &scope, thread)? {
                 Ok(row) => row,
@@ -85,7 +86,7 @@ impl LocalEngine {
             store::add_ended(connection, &row.limit(&scope)?, run, row.key, positions)?;
             Ok(Ok(run))
         };
-        self.writer()?.write(Batch::default(), add).await?
+        self.writer()?.write(Batch::of_bytes(bytes), add).await?
     }
 
     pub(super) async fn copy(

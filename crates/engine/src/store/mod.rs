@@ -10,6 +10,7 @@ mod facts;
 mod feedback;
 mod file;
 mod journal;
+mod large;
 mod latency;
 mod listing;
 mod pending_events;

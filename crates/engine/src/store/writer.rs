@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use super::error::StoreError;
 use super::file::reclaim_space;
 use super::journal::Tables;
+use super::large::{LargeWrite, LargeWrites};
 use super::latency::LatencyEwma;
 use crate::run::{RunCommit, RunLog, StepWriter, Unflushed};
 
@@ -28,12 +29,19 @@ pub(crate) struct Batch {
     run: Option<Arc<RunLog>>,
     /// Other runs whose pending events go along.
     pub(crate) others: Vec<Arc<RunLog>>,
+    /// How many bytes the work itself writes, if they may be many.
+    bytes: usize,
 }
 
 impl Batch {
     /// The pending events of some runs.
     pub(crate) fn events_of(others: Vec<Arc<RunLog>>) -> Self {
         Self { others, ..Self::default() }
+    }
+
+    /// Work that writes so many bytes. Many have to wait for their turn.
+    pub(crate) fn of_bytes(bytes: usize) -> Self {
+        Self { bytes, ..Self::default() }
     }
 
     fn logs(&self) -> impl Iterator<Item = &Arc<RunLog>> {
@@ -46,6 +54,7 @@ impl Batch {
 pub(crate) struct Writer {
     orders: Sender<Order>,
     file: Arc<WritingFile>,
+    large: Arc<LargeWrites>,
 }
 
 struct WritingFile {
@@ -74,7 +83,7 @@ impl Writer {
         let own = file.clone();
         let name = std::thread::Builder::new().name("ibid-writer".to_owned());
         let thread = name.spawn(move || own.work(&receiver))?;
-        Ok((Self { orders, file }, thread))
+        Ok((Self { orders, file, large: Arc::default() }, thread))
     }
 
     /// Writes, and returns when it is safe on disk. The work may be called again if another's failed in
@@ -136,14 +145,21 @@ impl Writer {
         G: FnOnce(T) -> R + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        let call = Box::new(Call { batch, work, then, done: None, reply });
-        if let Some(connection) = self.file.free_and_quick() {
-            self.file.commit_together_or_alone(&connection, &mut vec![call]);
-        } else {
-            self.file.waiting.fetch_add(1, Ordering::Relaxed);
-            self.orders.send(Order::Write(call)).map_err(|_| StoreError::Closed)?;
-        }
+        let large = self.large.turn(batch.bytes).await;
+        let is_large = large.is_some();
+        self.hand_over(Box::new(Call { batch, work, then, done: None, reply, _large: large }), is_large)?;
         answer.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// Has something written: on the spot if that is quick, else by the writer's thread.
+    fn hand_over(&self, job: Box<dyn Job>, is_large: bool) -> Result<(), StoreError> {
+        let free = if is_large { None } else { self.file.free_and_quick() };
+        if let Some(connection) = free {
+            self.file.commit_together_or_alone(&connection, &mut vec![job]);
+            return Ok(());
+        }
+        self.file.waiting.fetch_add(1, Ordering::Relaxed);
+        self.orders.send(Order::Write(job)).map_err(|_| StoreError::Closed)
     }
 
     /// Gives some of the room of what was deleted back to the disk; true if there is more.
@@ -179,6 +195,8 @@ struct Call<T, R, F, G> {
     then: G,
     done: Option<T>,
     reply: oneshot::Sender<Result<R, StoreError>>,
+    /// Given back when it is done, also if the caller has gone away meanwhile.
+    _large: Option<LargeWrite>,
 }
 
 impl<T, R, F, G> Job for Call<T, R, F, G>
