@@ -13,6 +13,7 @@ import { DocumentView } from "./documents/document";
 import { Documents } from "./documents/documents";
 import { InsightsView } from "./insights/insights";
 import { address, useRoute } from "./route";
+import { SetupView } from "./setup/setup";
 import { StatusView } from "./status/status";
 import { Boundary } from "./ui/boundary";
 import { Icon, type IconName } from "./ui/icons";
@@ -21,7 +22,20 @@ import { Dialog, IconButton } from "./ui/parts";
 import { useTheme } from "./ui/theme";
 import { LANGUAGES, useLanguage, useWords } from "./words";
 
+/** What the server is; one on its first start has nothing but the page that sets it up. */
+function useInfo() {
+  return useQuery({
+    queryKey: ["info"],
+    queryFn: async () => (await (await reach("/info")).json()) as { version: string; setup?: boolean },
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
 export function App() {
+  return useInfo().data?.setup ? <SetupView /> : <Frame />;
+}
+
+function Frame() {
   const words = useWords();
   const route = useRoute();
   const [view = "chat", id] = route.path;
@@ -98,11 +112,7 @@ function Settings() {
   const words = useWords();
   const [language, setLanguage] = useLanguage();
   const [theme, setTheme] = useTheme();
-  const version = useQuery({
-    queryKey: ["info"],
-    queryFn: async () => (await (await reach("/info")).json()) as { version: string },
-    staleTime: Number.POSITIVE_INFINITY,
-  });
+  const info = useInfo();
   return (
     <footer className="settings">
       <select
@@ -128,7 +138,7 @@ function Settings() {
         <option value="dark">{words.theme.dark}</option>
       </select>
       {key() && <IconButton icon="key" label={words.key.title} onClick={requestKey} />}
-      <span className="soft version">{version.data?.version}</span>
+      <span className="soft version">{info.data?.version}</span>
     </footer>
   );
 }

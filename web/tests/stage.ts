@@ -38,7 +38,25 @@ export class Stage {
     readonly port: number,
     /** Where the servers listen; without a proxy, the one server at the port itself. */
     private readonly ports: readonly number[],
+    /** More of the environment. */
+    private readonly more: NodeJS.ProcessEnv = {},
   ) {}
+
+  /** A server in an empty folder. Ollama is where the scripted model is, and nothing can be downloaded. */
+  static async first(): Promise<Stage> {
+    const folder = mkdtempSync(join(tmpdir(), "ibid-web-"));
+    const model = await startModel();
+    const [port, closed] = [await freePort(), await freePort()];
+    const stage = new Stage(folder, model, port, [port], {
+      IBID_PROVIDERS__OLLAMA__BASE_URL: model.url,
+      IBID_PULL__HUB: `http://127.0.0.1:${closed}`,
+      IBID_INGEST__PDFIUM: join(models, "pdfium/libpdfium.so"),
+      IBID_INGEST__RECOGNITION: '""',
+      ORT_DYLIB_PATH: join(models, "onnxruntime/libonnxruntime.so"),
+    });
+    await stage.start();
+    return stage;
+  }
 
   static async begin(documents: readonly string[], { model: url, settings = [] }: Options = {}): Promise<Stage> {
     const folder = mkdtempSync(join(tmpdir(), "ibid-web-"));
@@ -84,10 +102,10 @@ export class Stage {
 
   /** The environment of a server: without variables of ibid but for what several servers share, and what each has of its own. */
   private env(index: number): NodeJS.ProcessEnv {
-    if (!this.database) return bare();
+    if (!this.database) return { ...bare(), ...this.more };
     const data = index === 0 ? "ibid-data" : `ibid-data-${index}`;
     const shared = { IBID_ENGINE__URL: this.database, IBID_STORE__LOCATION: join(this.folder, "ibid-data/store") };
-    return { ...bare(), ...shared, IBID_DATA: data };
+    return { ...bare(), ...this.more, ...shared, IBID_DATA: data };
   }
 
   async start() {
@@ -104,7 +122,7 @@ export class Stage {
     await new Promise<void>((resolve, reject) => {
       child.stderr?.on("data", (piece: Buffer) => {
         output += piece.toString();
-        if (output.includes("listens on")) resolve();
+        if (/listens on|set up first/.test(output)) resolve();
       });
       child.once("exit", () => reject(new Error(`the server ended: ${output}`)));
     });

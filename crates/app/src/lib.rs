@@ -24,9 +24,11 @@ mod moving;
 mod named;
 mod nearest;
 mod offline;
+mod pulling;
 pub mod rehearsal;
 mod running;
 pub mod settings;
+mod setup;
 mod shares;
 mod store;
 
@@ -52,10 +54,14 @@ pub use models::{ModelCatalog, NO_EMBEDDING, pulled_models};
 pub use moving::{EngineLocation, copy_engine};
 pub use nearest::hint;
 pub use offline::{OfflineKeys, OfflineLoads, OfflineThreads};
+pub use pulling::{Pulled, pull_models};
 pub use running::{
     LOCAL_KEY_PREFIX, LOCAL_PROOF_PATH, RunningServer, RunningServerFile, SCOPE_HEADER, local_proof,
 };
 pub use settings::Settings;
+pub use setup::{
+    ChosenModel, ModelChoice, ModelTrial, PullStatus, RecommendedModel, Setup, SetupProvider, SetupReport,
+};
 pub use store::{
     NO_PDFIUM, READ_COMMAND, find_pdfium, open_search, open_store, read_document_if_asked,
     recognition_languages,

@@ -245,6 +245,15 @@ impl ModelCatalog {
         Ok(Some(Arc::new(CachedEmbedder::new(inner, config.cache))))
     }
 
+    /// Whether there is an embedding model. It is not loaded for that.
+    pub async fn has_embedding(&self) -> bool {
+        let config = &self.settings.embedding;
+        config.path.is_some()
+            || config.provider.is_some()
+            || self.pulled(ModelKind::Embedding).is_some()
+            || self.embedding_of_a_provider().await.is_some()
+    }
+
     /// The rerank model, if one is configured.
     ///
     /// # Errors
@@ -397,7 +406,7 @@ fn chat_settings(name: &str, model: &ModelSettings) -> Result<ChatSettings, Erro
     Ok(settings)
 }
 
-fn provider_settings(config: &Settings, name: &str) -> Result<ProviderSettings, Error> {
+pub(crate) fn provider_settings(config: &Settings, name: &str) -> Result<ProviderSettings, Error> {
     let known = KNOWN_PROVIDERS.iter().find(|known| known.name == name);
     let default = ProviderAccount::default();
     let given = config.providers.get(name).unwrap_or(&default);
@@ -410,7 +419,14 @@ fn provider_settings(config: &Settings, name: &str) -> Result<ProviderSettings, 
     })?;
     let mut settings = ProviderSettings::new(name, base_url);
     let variable = given.key_env.as_deref().or(known.and_then(|known| known.key_env));
-    if let Some(variable) = variable {
+    if let Some(file) = &given.key_file {
+        let shown = file.display();
+        let key = std::fs::read_to_string(file).doing(|| {
+            format!("the key of `{name}` cannot be read from {shown} (`providers.{name}.key_file`)")
+        })?;
+        settings.key = Some(Secret::new(&key));
+        settings.key_from = format!("the file {shown}");
+    } else if let Some(variable) = variable {
         settings.key = std::env::var(variable).ok().map(|key| Secret::new(&key));
         settings.key_from = format!("the environment variable {variable}");
     }

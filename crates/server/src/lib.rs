@@ -22,6 +22,7 @@ mod metrics;
 mod openai;
 mod page;
 mod runs;
+mod setup;
 mod slots;
 mod state;
 mod status;
@@ -39,6 +40,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 pub use access::{Access, Claims, Issuer, KEY_PREFIX, Key, key_expiry, key_hash};
 pub use connections::serve;
+pub use setup::setup_router;
 
 use api::Api;
 use http::Problem;

@@ -8,7 +8,6 @@ use axum::routing::get;
 use ibid_page::File;
 
 use crate::http::Problem;
-use crate::state::ServerState;
 
 /// For the page itself.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
@@ -24,7 +23,7 @@ const NOT_BUILT: &str =
     "this ibid was built without its page: run `just page` and build it again; the API is at /docs";
 
 /// The routes.
-pub(crate) fn routes() -> Router<ServerState> {
+pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
     Router::new().route("/", get(page)).route("/assets/{*path}", get(page)).route("/icon.svg", get(page))
 }
 

@@ -404,6 +404,61 @@ export const en = {
     } as Record<string, string>,
     statuses: { failed: "Failed", stopped: "Stopped", rolled_back: "Discarded" } as Record<string, string>,
   },
+  setup: {
+    title: "Set up ibid",
+    about:
+      "ibid answers questions from your documents and cites the page. It needs a model that writes the answers, and one that finds the pages. Everything can be changed later.",
+    looking: "Looking for models…",
+    there: "ready",
+    missing: "missing",
+    chat: {
+      title: "Chat model",
+      about:
+        "Writes the answers. Model servers on this machine are found automatically; with an account elsewhere, questions and the pages that answer them are sent there.",
+      chosen: (model: string, provider: string, file: string) => `${model}, ${provider}. To change it, edit ${file}.`,
+      provider: "Provider",
+      other: "Another server…",
+      address: "Base URL",
+      model: "Model",
+      key: "API key",
+      keyAbout: (variable?: string) =>
+        variable
+          ? `Stored in the data folder, readable by you only. Or set ${variable} and start ibid again.`
+          : "If the server requires one. Stored in the data folder, readable by you only.",
+      attempt: "Try it",
+      trying: "Waiting for an answer… The first one takes longer if the model has to be loaded.",
+      use: "Use this model",
+      lookAgain: "Look again",
+      answered: (time: string) => `It answered in ${time}:`,
+      fewTokens: (tokens: string) =>
+        `It reads only ${tokens} tokens at once. Long passages will be shortened; increase the context size of its server if you can.`,
+      written: (file: string) => `The choice is written to ${file}.`,
+      withModels: (provider: string, models: number) => `${provider}: ${models} ${models === 1 ? "model" : "models"}`,
+      notRunning: (provider: string) => `${provider}: not running`,
+      wantsKey: (provider: string) => `${provider}: needs an API key`,
+      notReached: (provider: string) => `${provider}: not reached`,
+    },
+    local: {
+      title: "Search model and PDF reader",
+      about: "Find the pages that answer a question. They run on this machine; your documents stay here.",
+      embedding: (name: string) => `Embedding model (recommended: ${name})`,
+      pdf: "PDFium, which reads PDFs",
+      fetch: (megabytes: number) => `Download (${megabytes} MB)`,
+      fetching: (file: string) => (file ? `Downloading ${file}` : "Downloading"),
+      come: (bytes: string, total: string) => `${bytes} of ${total}`,
+      otherwise:
+        "Without internet access, run `ibid models pull` on another machine and copy the folder ibid-data/models, or set a mirror under [pull] in ibid.toml.",
+    },
+    open: {
+      title: "Start",
+      about: "Opens the server. Then drop in a PDF and ask.",
+      button: "Open ibid",
+      opening: "Opening…",
+      withoutChat: (file: string) =>
+        `No chat model is chosen. You can load and search documents; assistants answer once a model is named in ${file}.`,
+      withoutEmbedding: "The search model is needed first.",
+    },
+  },
   status: {
     title: "Status",
     refresh: "Refresh",

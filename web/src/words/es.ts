@@ -407,6 +407,62 @@ export const es: Words = {
     },
     statuses: { failed: "Fallidas", stopped: "Detenida", rolled_back: "Descartada" },
   },
+  setup: {
+    title: "Configurar ibid",
+    about:
+      "ibid responde preguntas con sus documentos y cita la página. Necesita un modelo que redacte las respuestas y otro que encuentre las páginas. Todo se puede cambiar después.",
+    looking: "Buscando modelos…",
+    there: "listo",
+    missing: "falta",
+    chat: {
+      title: "Modelo de chat",
+      about:
+        "Redacta las respuestas. Los servidores de modelos de este equipo se encuentran solos; con una cuenta externa, se envían allí las preguntas y las páginas que las responden.",
+      chosen: (model, provider, file) => `${model}, ${provider}. Para cambiarlo, edite ${file}.`,
+      provider: "Proveedor",
+      other: "Otro servidor…",
+      address: "URL base",
+      model: "Modelo",
+      key: "Clave de API",
+      keyAbout: (variable) =>
+        variable
+          ? `Se guarda en la carpeta de datos y solo usted puede leerla. O defina ${variable} y vuelva a iniciar ibid.`
+          : "Si el servidor la exige. Se guarda en la carpeta de datos y solo usted puede leerla.",
+      attempt: "Probar",
+      trying: "Esperando una respuesta… La primera tarda más si hay que cargar el modelo.",
+      use: "Usar este modelo",
+      lookAgain: "Buscar de nuevo",
+      answered: (time) => `Respondió en ${time}:`,
+      fewTokens: (tokens) =>
+        `Solo lee ${tokens} tokens a la vez. Los pasajes largos se acortarán; aumente el contexto de su servidor si puede.`,
+      written: (file) => `La elección se escribe en ${file}.`,
+      withModels: (provider, models) => `${provider}: ${models} ${models === 1 ? "modelo" : "modelos"}`,
+      notRunning: (provider) => `${provider}: no está en marcha`,
+      wantsKey: (provider) => `${provider}: necesita una clave de API`,
+      notReached: (provider) => `${provider}: no responde`,
+    },
+    local: {
+      title: "Modelo de búsqueda y lector de PDF",
+      about:
+        "Encuentran las páginas que responden a una pregunta. Funcionan en este equipo; sus documentos no salen de aquí.",
+      embedding: (name) => `Modelo de vectores (recomendado: ${name})`,
+      pdf: "PDFium, que lee los PDF",
+      fetch: (megabytes) => `Descargar (${megabytes} MB)`,
+      fetching: (file) => (file ? `Descargando ${file}` : "Descargando"),
+      come: (bytes, total) => `${bytes} de ${total}`,
+      otherwise:
+        "Sin acceso a Internet, ejecute `ibid models pull` en otro equipo y copie la carpeta ibid-data/models, o indique un espejo en [pull] de ibid.toml.",
+    },
+    open: {
+      title: "Empezar",
+      about: "Abre el servidor. Después, suelte un PDF y pregunte.",
+      button: "Abrir ibid",
+      opening: "Abriendo…",
+      withoutChat: (file) =>
+        `No hay un modelo de chat elegido. Puede cargar y buscar documentos; los asistentes responderán cuando se indique un modelo en ${file}.`,
+      withoutEmbedding: "Antes hace falta el modelo de búsqueda.",
+    },
+  },
   status: {
     title: "Estado",
     refresh: "Actualizar",

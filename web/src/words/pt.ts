@@ -406,6 +406,62 @@ export const pt: Words = {
     },
     statuses: { failed: "Com falha", stopped: "Interrompida", rolled_back: "Descartada" },
   },
+  setup: {
+    title: "Configurar o ibid",
+    about:
+      "O ibid responde perguntas com os seus documentos e cita a página. Precisa de um modelo que redija as respostas e de outro que encontre as páginas. Tudo pode ser mudado depois.",
+    looking: "Procurando modelos…",
+    there: "pronto",
+    missing: "falta",
+    chat: {
+      title: "Modelo de chat",
+      about:
+        "Redige as respostas. Os servidores de modelos desta máquina são encontrados automaticamente; com uma conta externa, as perguntas e as páginas que as respondem são enviadas para lá.",
+      chosen: (model, provider, file) => `${model}, ${provider}. Para mudar, edite ${file}.`,
+      provider: "Provedor",
+      other: "Outro servidor…",
+      address: "URL base",
+      model: "Modelo",
+      key: "Chave de API",
+      keyAbout: (variable) =>
+        variable
+          ? `Fica na pasta de dados e só você pode lê-la. Ou defina ${variable} e inicie o ibid de novo.`
+          : "Se o servidor exigir uma. Fica na pasta de dados e só você pode lê-la.",
+      attempt: "Testar",
+      trying: "Esperando uma resposta… A primeira demora mais se o modelo precisar ser carregado.",
+      use: "Usar este modelo",
+      lookAgain: "Procurar de novo",
+      answered: (time) => `Respondeu em ${time}:`,
+      fewTokens: (tokens) =>
+        `Lê apenas ${tokens} tokens por vez. Trechos longos serão encurtados; aumente o contexto do servidor, se puder.`,
+      written: (file) => `A escolha é gravada em ${file}.`,
+      withModels: (provider, models) => `${provider}: ${models} ${models === 1 ? "modelo" : "modelos"}`,
+      notRunning: (provider) => `${provider}: não está em execução`,
+      wantsKey: (provider) => `${provider}: precisa de uma chave de API`,
+      notReached: (provider) => `${provider}: não responde`,
+    },
+    local: {
+      title: "Modelo de busca e leitor de PDF",
+      about:
+        "Encontram as páginas que respondem a uma pergunta. Funcionam nesta máquina; os seus documentos ficam aqui.",
+      embedding: (name) => `Modelo de vetores (recomendado: ${name})`,
+      pdf: "PDFium, que lê os PDFs",
+      fetch: (megabytes) => `Baixar (${megabytes} MB)`,
+      fetching: (file) => (file ? `Baixando ${file}` : "Baixando"),
+      come: (bytes, total) => `${bytes} de ${total}`,
+      otherwise:
+        "Sem acesso à internet, execute `ibid models pull` em outra máquina e copie a pasta ibid-data/models, ou indique um espelho em [pull] do ibid.toml.",
+    },
+    open: {
+      title: "Começar",
+      about: "Abre o servidor. Depois, solte um PDF e pergunte.",
+      button: "Abrir o ibid",
+      opening: "Abrindo…",
+      withoutChat: (file) =>
+        `Nenhum modelo de chat foi escolhido. Você pode carregar e buscar documentos; os assistentes respondem quando um modelo for indicado em ${file}.`,
+      withoutEmbedding: "Antes é preciso o modelo de busca.",
+    },
+  },
   status: {
     title: "Situação",
     refresh: "Atualizar",

@@ -20,6 +20,8 @@ pub struct ProviderAccount {
     pub base_url: Option<String>,
     /// The environment variable that holds its key; none if it wants no key.
     pub key_env: Option<String>,
+    /// The file that holds its key, and nothing else. It is read at the start, and counts more than a variable.
+    pub key_file: Option<PathBuf>,
     /// How many requests may be under way at once.
     pub concurrent: usize,
     /// How many requests may be sent in a minute. Without it, what the provider refuses is the limit.
@@ -54,6 +56,7 @@ impl Default for ProviderAccount {
         Self {
             base_url: None,
             key_env: None,
+            key_file: None,
             concurrent: governor.concurrent,
             requests_per_minute: governor.requests_per_minute,
             tokens_per_minute: governor.tokens_per_minute,

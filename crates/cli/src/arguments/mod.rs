@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) global: Global,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 const AFTER_HELP: &str = "\
@@ -33,7 +33,7 @@ Exit codes: 0 done, 1 failed, 2 the documents do not hold the answer, 3 `eval` f
 cannot be read.";
 
 /// What every command takes.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
     /// The configuration file [default: ibid.toml in this folder, if there is one]
     #[arg(long, short, global = true, value_name = "FILE", env = "IBID_CONFIG")]

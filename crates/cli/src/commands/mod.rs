@@ -18,6 +18,7 @@ mod models;
 mod printer;
 mod search;
 mod serve;
+mod setup;
 mod tenants;
 mod threads;
 mod tune;
@@ -52,14 +53,15 @@ fn log_filter(config: &Settings) -> String {
 /// Runs a command.
 pub(crate) fn run(arguments: Arguments, telemetry: &Telemetry) -> anyhow::Result<ExitCode> {
     let global = &arguments.global;
-    match arguments.command {
+    let Some(command) = arguments.command else { return setup::welcome(global) };
+    match command {
         Command::Serve(serve) => {
             let reread = || {
                 let filter = log_filter(&load(global)?.config);
                 telemetry.set_log_filter(&filter)?;
                 anyhow::Ok(filter)
             };
-            serve::run(&load(global)?.config, &serve, &reread)
+            serve::run(global, &load(global)?, &serve, &reread)
         }
         Command::Keys(command) => keys::run(&load_for(global, &command.target)?, &command),
         Command::Chat(chat) => chat::run(&load_for(global, &chat.target)?, &chat),

@@ -4,19 +4,17 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
-use anyhow::bail;
 use futures_util::StreamExt;
 use ibid_core::model::{ChatModel, ChatPart, ChatRequest, Prompt};
 use ibid_models::ModelKind;
-use ibid_models::pull::{self, ONNX_RUNTIME, PDFIUM, Progress, RECOMMENDED, Recommended, Sources};
+use ibid_models::pull::{Progress, RECOMMENDED, Recommended};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{caller, printable, runtime};
 use crate::arguments::ModelsCommand;
 use crate::machine::Machine;
-use ibid_app::settings::PullSettings;
 use ibid_app::{
-    BenchOutcome, ModelCatalog, Settings, bench_question, bench_questions, find_pdfium, hint, open_search,
+    BenchOutcome, ModelCatalog, Pulled, Settings, bench_question, bench_questions, open_search, pull_models,
     pulled_models,
 };
 use ibid_knowledge::Calibration;
@@ -161,50 +159,16 @@ fn list(config: &Settings) -> anyhow::Result<ExitCode> {
 
 /// Fetches ONNX Runtime and the named models; or, without names, the recommended ones and what reads PDFs.
 async fn fetch(config: &Settings, names: &[String]) -> anyhow::Result<ExitCode> {
-    let PullSettings { hub, onnx_releases, pdfium_releases } = config.pull.clone();
-    let sources = Sources { hub, onnx_releases, pdfium_releases };
-    let mut wanted: Vec<&Recommended> = Vec::new();
-    for name in names {
-        let Some(model) = Recommended::named(name) else {
-            bail!("`{name}` is not recommended; {}", hint(name, RECOMMENDED.iter().map(|model| model.name)));
-        };
-        wanted.push(model);
-    }
-    if names.is_empty() {
-        wanted.extend(RECOMMENDED.iter().filter(|model| model.by_default));
-    }
-    let folder = config.models_folder();
     let bars = Bars::new();
-    let tell = |progress: Progress<'_>| bars.tell(&progress);
-    let parts = ModelCatalog::new(Arc::new(config.clone()))?;
-    let own = config.onnx.library.is_some() || ONNX_RUNTIME.earlier(&folder).is_empty();
-    let library = match parts.runtime() {
-        Ok(runtime) if own => runtime.library().to_owned(),
-        _ => {
-            let library = pull::pull_library(&sources, &ONNX_RUNTIME, &folder, &tell).await?;
-            ibid_models::Runtime::load(&library)?;
-            library
+    let progress = |progress: Progress<'_>| bars.tell(&progress);
+    let pulled = |Pulled { name, path, kind }: Pulled| {
+        bars.done();
+        eprintln!("{name}: {}", path.display());
+        if kind == Some(ModelKind::Rerank) {
+            eprintln!("  to use it, set rerank.path = \"{}\"", path.display());
         }
     };
-    bars.done();
-    eprintln!("ONNX Runtime: {}", library.display());
-    for model in wanted {
-        let folder = pull::pull(&sources, model, &folder, &tell).await?;
-        bars.done();
-        eprintln!("{}: {}", model.name, folder.display());
-        if model.kind == ModelKind::Rerank {
-            eprintln!("  to use it, set rerank.path = \"{}\"", folder.display());
-        }
-    }
-    if names.is_empty() {
-        let own = config.ingest.pdfium.is_some() || PDFIUM.earlier(&folder).is_empty();
-        let library = match find_pdfium(config) {
-            Some(library) if own => library,
-            _ => pull::pull_library(&sources, &PDFIUM, &folder, &tell).await?,
-        };
-        bars.done();
-        eprintln!("PDFium: {}", library.display());
-    }
+    pull_models(config, names, &progress, &pulled).await?;
     eprintln!("`ibid doctor` checks that they run");
     Ok(ExitCode::SUCCESS)
 }

@@ -1,11 +1,12 @@
 //! `ibid serve`: the assistants over HTTP. It says what it found, what it will use, and what is missing.
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use ibid_app::settings::{KeySettings, ServeRole, ServeSettings};
-use ibid_app::{AssistantRegistry, Cells, CheckResult, RunningServer, Settings, sandbox_check};
+use ibid_app::{AssistantRegistry, Cells, CheckResult, RunningServer, Settings, Setup, sandbox_check};
 use ibid_core::{Scope, Tenant};
 use ibid_egress::{Egress, EgressLimits, Host, Rules};
 use ibid_server::{Access, Claims, Issuer, Key};
@@ -15,8 +16,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::runtime;
-use crate::arguments::Serve;
+use super::{load, runtime, setup};
+use crate::arguments::{Global, Serve};
+use crate::config::Loaded;
 
 /// So long turns may take to come to the end of the step that they are at.
 const GRACE: Duration = Duration::from_secs(20);
@@ -29,19 +31,31 @@ const BETWEEN_COUNTS: Duration = Duration::from_secs(15);
 
 /// Serves until told to stop. A hang-up has the log filter read again.
 pub(super) fn run(
-    config: &Settings,
+    global: &Global,
+    loaded: &Loaded,
     serve: &Serve,
     reread_log: &dyn Fn() -> anyhow::Result<String>,
 ) -> anyhow::Result<ExitCode> {
+    let mut config = with_role(&loaded.config, serve);
     let address = serve.address.unwrap_or(config.serve.address);
-    let config = &with_role(config, serve);
     // Every stream is a connection to a client and one to a model. Systems give few at first, and more to who asks.
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
         tracing::warn!(%error, "not many connections can be open at once");
     }
     let metrics = config.metrics.enabled.then(MetricsRegistry::install).transpose()?;
     runtime()?.block_on(async {
-        let cells = Cells::open(config).await?;
+        // Before anything is opened, which may take a while.
+        let listener = listen(address).await?;
+        let cells = if may_set_up(&config, address) && Setup::is_needed(&config, loaded.file.is_some()).await? {
+            let opened =
+                setup::in_browser(global, loaded, twin_of(&listener)?, stopped(reread_log)).await?;
+            let Some(cells) = opened else { return Ok(ExitCode::SUCCESS) };
+            config = with_role(&load(global)?.config, serve);
+            cells
+        } else {
+            Cells::open(&config).await?
+        };
+        let (config, listener) = (&config, TcpListener::from_std(listener)?);
         let tenants = cells.api_key_tenants().await?;
         let is_open = is_open(config) && tenants.is_empty();
         let access = access(config, is_open)?;
@@ -52,8 +66,6 @@ pub(super) fn run(
                  listen on 127.0.0.1"
             );
         }
-        let listener =
-            TcpListener::bind(address).await.with_context(|| format!("{address} cannot be listened on"))?;
         if config.serve.role == ServeRole::Worker {
             return work(&cells, listener, access, metrics, reread_log).await;
         }
@@ -84,6 +96,25 @@ pub(super) fn run(
         }
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// Takes the address for itself.
+async fn listen(address: SocketAddr) -> anyhow::Result<std::net::TcpListener> {
+    let bound = TcpListener::bind(address).await.and_then(TcpListener::into_std);
+    bound.with_context(|| {
+        let other = SocketAddr::new(address.ip(), address.port().wrapping_add(1));
+        format!("{address} cannot be listened on; `ibid serve --address {other}` takes another port")
+    })
+}
+
+/// The same listener once more: what has not been accepted through one is accepted through the other.
+fn twin_of(listener: &std::net::TcpListener) -> std::io::Result<TcpListener> {
+    TcpListener::from_std(listener.try_clone()?)
+}
+
+/// Whether a first start may be finished in a browser: only whoever is on this machine reaches the server, and needs no key.
+fn may_set_up(config: &Settings, address: SocketAddr) -> bool {
+    is_open(config) && address.ip().is_loopback() && config.serve.role == ServeRole::default()
 }
 
 fn with_role(config: &Settings, serve: &Serve) -> Settings {

@@ -1,6 +1,7 @@
-//! The quick start of the README, run as it stands there.
+//! The quick start of the README, run as it stands there. `IBID_INSTALLED` names the folder of a program that was installed from a
+//! package, which is taken then: it brings its libraries along.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -10,17 +11,18 @@ use ibid_testkit::{RealModels, RealServer};
 /// So long all of it may take.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The commands of the second block of the quick start: what is done once the binary is there.
+/// The commands of the quick start in the terminal: what is done once the binary is there.
 fn commands() -> Vec<String> {
     let readme =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap();
     let part = readme.split("## Quick start").nth(1).unwrap().split("\n## ").next().unwrap();
-    let block = part.split("```sh\n").nth(2).unwrap().split("```").next().unwrap();
+    let mut blocks = part.split("```sh\n").map(|block| block.split("```").next().unwrap());
+    let block = blocks.find(|block| block.starts_with("ibid models pull")).unwrap();
     block.lines().map(str::to_owned).collect()
 }
 
 /// What `ibid models pull` would have brought: the embedding model of the tests in the place of the recommended one.
-fn pulled(data: &Path) {
+fn pulled(data: &Path, with_libraries: bool) {
     let (models, real) = (data.join("models"), RealModels::find());
     let pieces = [
         ("multilingual-e5-small/model.onnx", real.path("minilm/model.onnx")),
@@ -29,7 +31,7 @@ fn pulled(data: &Path) {
         (&*format!("onnxruntime/{}/libonnxruntime.so", ONNX_RUNTIME.version_name()), real.runtime()),
         (&*format!("pdfium/{}/libpdfium.so", PDFIUM.version_name()), real.path("pdfium/libpdfium.so")),
     ];
-    for (name, from) in pieces {
+    for (name, from) in pieces.into_iter().take(if with_libraries { usize::MAX } else { 3 }) {
         let to = models.join(name);
         std::fs::create_dir_all(to.parent().unwrap()).unwrap();
         std::os::unix::fs::symlink(from.canonicalize().unwrap(), to).unwrap();
@@ -39,13 +41,15 @@ fn pulled(data: &Path) {
 #[test]
 fn the_quick_start_ends_in_an_answer_with_a_citation() {
     let (folder, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    pulled(data.path());
+    let installed = std::env::var_os("IBID_INSTALLED").map(PathBuf::from);
+    pulled(data.path(), installed.is_none());
     std::os::unix::fs::symlink(
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().unwrap(),
         folder.path().join("examples"),
     )
     .unwrap();
-    let program = Path::new(env!("CARGO_BIN_EXE_ibid")).parent().unwrap();
+    let program =
+        installed.unwrap_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_ibid")).parent().unwrap().to_owned());
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
     let server = RealServer::large();
     let (began, mut said) = (Instant::now(), String::new());

@@ -98,16 +98,26 @@ const USUAL: [&str; 5] = [
     "/opt/homebrew/lib",
 ];
 
+/// Where packages of ibid put it, beside the folder of the program.
+const PACKAGED: &str = "lib/ibid";
+
 /// No library is larger than this.
 const LARGEST: u64 = 512 << 20;
 
 impl Library {
-    /// The library: the one that was fetched for this version of ibid, else for an earlier one, else the system's, if there
-    /// is one.
+    /// The library: the one that was fetched for this version of ibid, else the one that came with it, else one of an earlier
+    /// version, else the system's, if there is one.
     pub fn find(&self, models: &Path) -> Option<PathBuf> {
         let usual = || USUAL.iter().map(|folder| Path::new(folder).join(self.file()));
-        let found = self.among(models).or_else(|| self.earlier(models).pop());
+        let found = self.among(models).or_else(|| self.packaged()).or_else(|| self.earlier(models).pop());
         found.or_else(|| usual().find(|path| path.is_file()))
+    }
+
+    /// The one that came with this ibid, if it was installed from a package.
+    fn packaged(&self) -> Option<PathBuf> {
+        let program = std::env::current_exe().ok()?;
+        let beside = program.parent()?.parent()?.join(PACKAGED).join(self.file());
+        Some(beside).filter(|path| path.is_file())
     }
 
     /// Those that were fetched for earlier versions of ibid, the last one last.
