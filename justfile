@@ -100,6 +100,10 @@ test-hostile: fetch-test-models
     cargo build --release --package ibid
     bash crates/cli/tests/clients/alone hostile.py "${CARGO_TARGET_DIR:-target}/release/ibid" 20 2
 
+# Make the packages: an archive, a wheel, deb and rpm
+dist *folder:
+    cargo xtask dist {{folder}}
+
 # A server that works for an hour: memory, descriptors, logs and table versions stay bounded, and are plotted
 soak minutes="60": fetch-test-models
     cargo build --release --package ibid

@@ -4,6 +4,7 @@
 
 mod architecture;
 mod bench;
+mod dist;
 mod fuzz;
 
 use std::process::ExitCode;
@@ -13,6 +14,7 @@ usage: cargo xtask TASK
   architecture   check which crate uses which, and that every file says what lives in it
   fuzz SECONDS [TARGET]   try the fuzz targets, so long for each
   fuzz-keep      keep what the fuzz targets found that takes new ways
+  dist [FOLDER]  make the packages: an archive, a wheel, deb and rpm
   bench-graph    measure the graph core and the local engine beside their references
   bench-models   measure the models beside a bare client and a bare loop
   bench-knowledge DATA MOST   measure reading, loading and searching beside their references
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
         Some("architecture") => architecture::run(),
         Some("fuzz") => fuzz::fuzz(std::env::args().skip(2)),
         Some("fuzz-keep") => fuzz::keep(),
+        Some("dist") => dist::run(std::env::args().skip(2)),
         Some("bench-graph") => bench::graph(),
         Some("bench-models") => bench::models(),
         Some("bench-knowledge") => bench::knowledge(std::env::args().skip(2)),
