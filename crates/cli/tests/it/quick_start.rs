@@ -11,6 +11,9 @@ use ibid_testkit::{RealModels, RealServer};
 /// So long all of it may take.
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// Where a program is that was installed.
+const INSTALLED: &str = "IBID_INSTALLED";
+
 /// The commands of the quick start in the terminal: what is done once the binary is there.
 fn commands() -> Vec<String> {
     let readme =
@@ -41,7 +44,7 @@ fn pulled(data: &Path, with_libraries: bool) {
 #[test]
 fn the_quick_start_ends_in_an_answer_with_a_citation() {
     let (folder, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let installed = std::env::var_os("IBID_INSTALLED").map(PathBuf::from);
+    let installed = std::env::var_os(INSTALLED).map(PathBuf::from);
     pulled(data.path(), installed.is_none());
     std::os::unix::fs::symlink(
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().unwrap(),
@@ -55,7 +58,7 @@ fn the_quick_start_ends_in_an_answer_with_a_citation() {
     let (began, mut said) = (Instant::now(), String::new());
     for line in commands() {
         let mut command = Command::new("sh");
-        command.current_dir(folder.path()).args(["-c", &line]).env("PATH", &path);
+        command.current_dir(folder.path()).args(["-c", &line]).env("PATH", &path).env_remove(INSTALLED);
         command.env("IBID_DATA", data.path()).env("IBID_PROVIDERS__OLLAMA__BASE_URL", server.url());
         let output = command.output().unwrap();
         said = String::from_utf8_lossy(&output.stdout).into_owned();
