@@ -69,6 +69,26 @@ test("an interrupted turn is resumed with a reply, also after a reload", async (
   await expect(page.locator(".threads").getByRole("img", { name: "Waiting for your reply" })).toHaveCount(0);
 });
 
+test("a turn that is over before the page draws again is shown as over", async ({ page }) => {
+  await page.goto("/#/chat");
+  await page.getByLabel("Assistant").selectOption("rehearsal");
+  await say(page, "?");
+  await expect(page.getByRole("region", { name: "Waiting for your reply" })).toBeVisible();
+  // The next drawing comes when the turn has ended and the reply is confirmed.
+  await page.evaluate(() => {
+    window.requestAnimationFrame = (draw) => window.setTimeout(() => draw(performance.now()), 2_000);
+  });
+  await page.route("**/runs", async (route) => {
+    const response = await route.fetch();
+    await page.waitForTimeout(1_000);
+    await route.fulfill({ response });
+  });
+  await page.getByRole("textbox", { name: "Your reply" }).fill("Lamps and modules.");
+  await page.keyboard.press("Enter");
+  await answered(page);
+  await expect(page.locator(".prose").last()).toHaveText("Lamps and modules.");
+});
+
 test("a question is edited and asked again, and the versions stay", async ({ page }) => {
   await ask(page, "What is the rate for lamps?");
   await answered(page);

@@ -163,10 +163,7 @@ impl ModelCatalog {
         let found = self.found.get_or_try_init(|| async {
             for name in LOCAL_PROVIDERS {
                 let provider = self.known(name)?;
-                let listed = tokio::time::timeout(PATIENCE, provider.models()).await;
-                let listed = listed.ok().and_then(Result::ok).unwrap_or_default();
-                let chat = listed.into_iter().filter(|model| !model.to_lowercase().contains("embed"));
-                if let Some(model) = chat.min() {
+                if let Some(model) = listed_chat_models(&provider, PATIENCE).await.into_iter().min() {
                     return Ok((provider, model));
                 }
             }
@@ -350,6 +347,13 @@ impl ModelCatalog {
         let provider = self.providers.get(name).cloned();
         provider.ok_or_else(|| Error::Unknown(format!("there is no provider `{name}`")))
     }
+}
+
+/// The chat models of a provider; none if it does not list them in time.
+pub(crate) async fn listed_chat_models(provider: &Provider, patience: Duration) -> Vec<String> {
+    let listed = tokio::time::timeout(patience, provider.models()).await;
+    let listed = listed.ok().and_then(Result::ok).unwrap_or_default();
+    listed.into_iter().filter(|model| !model.to_lowercase().contains("embed")).collect()
 }
 
 /// What tenants use of models: kept by an engine, once there is one. Models are there before it.

@@ -67,10 +67,15 @@ function expireLater(run: string, own: Entry) {
   }, EXPIRES_AFTER);
 }
 
-/** Marks a turn as resumed without waiting for the event. */
-export function markAsResumed(run: string) {
+/** The state of a turn that is being followed. */
+export function followedTurn(run: string): Turn | undefined {
+  return entries.get(run)?.now.turn;
+}
+
+/** Marks a turn as resumed without waiting for the event, unless it has changed since: a short turn may even be over. */
+export function markAsResumed(run: string, since: Turn | undefined) {
   const own = entries.get(run);
-  own?.set({ turn: resumed(own.now.turn) });
+  if (own && own.now.turn === since) own.set({ turn: resumed(since) });
 }
 
 /** The current state of a turn, updated as its events arrive. */

@@ -7,7 +7,7 @@ import { randomId } from "../api/random";
 import type { Thread } from "../api/schema";
 import { address, go } from "../route";
 import { moveDraft } from "./draft";
-import { markAsResumed, watch } from "./follow";
+import { followedTurn, markAsResumed, watch } from "./follow";
 
 /** Which assistant answers, and how. */
 export type TurnOptions = {
@@ -169,11 +169,12 @@ async function tagFork(queries: QueryClient, from: Thread, copy: string, positio
 
 /** Replies to an interrupted turn. */
 export async function reply(queries: QueryClient, thread: string, run: string, assistant: string, text: string) {
+  const interrupted = followedTurn(run);
   await api.POST("/threads/{thread}/runs", {
     params: { path: { thread } },
     body: { assistant_id: assistant, command: { resume: text } },
   });
-  markAsResumed(run);
+  markAsResumed(run, interrupted);
   void queries.invalidateQueries({ queryKey: names.threads });
 }
 

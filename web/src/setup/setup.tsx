@@ -94,6 +94,8 @@ function LocalModels({ found }: { found: SetupReport }) {
       return now;
     },
     initialData: found.pull,
+    // It is asked again while something is downloaded, and not before.
+    staleTime: Number.POSITIVE_INFINITY,
     refetchInterval: (query) => (query.state.data?.state === "running" ? 400 : false),
   });
   const fetchAll = () => {

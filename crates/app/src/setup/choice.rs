@@ -53,9 +53,9 @@ pub struct ModelTrial {
     pub context: Option<usize>,
 }
 
-/// A file as it was before it was written.
+/// What was in a file before it was written.
 #[must_use]
-pub(super) struct Before {
+pub(super) struct PreviousContents {
     file: PathBuf,
     text: Option<String>,
 }
@@ -79,26 +79,26 @@ impl ModelChoice {
     }
 
     /// Writes the choice into the configuration file, and the key into a file that its owner alone can read.
-    pub(super) fn write(&self, settings: &Settings, file: &Path) -> Result<Before, Error> {
+    pub(super) fn write(&self, settings: &Settings, file: &Path) -> Result<PreviousContents, Error> {
         self.account(settings)?;
         if !settings.models.is_empty() {
             let shown = file.display();
             return Err(Error::Settings(format!("models are configured already; change them in {shown}")));
         }
         let file = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-        let before = Before { text: std::fs::read_to_string(&file).ok(), file };
-        let key_file = match &self.key {
-            Some(key) => Some(self.write_key(key, &settings.data)?),
-            None => None,
-        };
+        let before = PreviousContents { text: std::fs::read_to_string(&file).ok(), file };
+        let key_file = self.key.as_ref().map(|_| settings.data.join(KEYS).join(&self.provider));
         let mut text = before.text.clone().unwrap_or_default();
         if !text.is_empty() {
             text.push_str(if text.ends_with('\n') { "\n" } else { "\n\n" });
         }
-        text.push_str(&toml::to_string(&self.table(key_file)).map_err(Error::other)?);
+        text.push_str(&toml::to_string(&self.table(key_file.as_deref())).map_err(Error::other)?);
         let shown = before.file.display();
         text.parse::<Table>()
             .doing(|| format!("{shown} has settings already that this would change; change them there"))?;
+        if let Some((key, key_file)) = self.key.as_ref().zip(key_file) {
+            write_key(key, &key_file)?;
+        }
         replace(&before.file, &text).doing(|| format!("{shown} cannot be written"))?;
         Ok(before)
     }
@@ -126,7 +126,7 @@ impl ModelChoice {
         Ok(account)
     }
 
-    fn table(&self, key_file: Option<PathBuf>) -> Table {
+    fn table(&self, key_file: Option<&Path>) -> Table {
         let text = |text: &str| Value::String(text.to_owned());
         let entry = |name: &str, of: Table| Table::from_iter([(name.to_owned(), Value::Table(of))]);
         let model = [("provider", text(&self.provider)), ("model", text(self.model.trim()))];
@@ -144,25 +144,9 @@ impl ModelChoice {
         }
         table
     }
-
-    fn write_key(&self, key: &str, data: &Path) -> Result<PathBuf, Error> {
-        let folder = data.join(KEYS);
-        let file = folder.join(&self.provider);
-        let write = || {
-            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-            // A temporary file is its owner's alone from the beginning.
-            let mut written = NamedTempFile::new_in(&folder)?;
-            writeln!(written, "{}", Secret::new(key).reveal())?;
-            written.as_file().sync_all()?;
-            written.persist(&file)?;
-            Ok::<_, std::io::Error>(())
-        };
-        write().doing(|| format!("the key cannot be written to {}", file.display()))?;
-        Ok(file)
-    }
 }
 
-impl Before {
+impl PreviousContents {
     /// Makes the file what it was.
     pub(super) fn restore(self) {
         let restored = match &self.text {
@@ -180,6 +164,21 @@ pub(super) fn chosen(settings: &Settings) -> Option<ChosenModel> {
     let models = &settings.models;
     let model = models.get(ROLE).or_else(|| models.values().next().filter(|_| models.len() == 1))?;
     Some(ChosenModel { provider: model.provider.clone(), model: model.model.clone() })
+}
+
+/// Writes a key into a file that its owner alone can read.
+fn write_key(key: &str, file: &Path) -> Result<(), Error> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let write = || {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        // A temporary file is its owner's alone from the beginning.
+        let mut written = NamedTempFile::new_in(folder)?;
+        writeln!(written, "{}", Secret::new(key).reveal())?;
+        written.as_file().sync_all()?;
+        written.persist(file)?;
+        Ok::<_, std::io::Error>(())
+    };
+    write().doing(|| format!("the key cannot be written to {}", file.display()))
 }
 
 /// Writes a file so that nobody sees half of it.
@@ -262,11 +261,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("ibid.toml");
         std::fs::write(&file, "[providers.mine]\nconcurrent = 2\n").unwrap();
-        let refused =
-            choice("mine", Some("https://models.example/v1"), None).write(&settings(folder.path()), &file);
+        let refused = choice("mine", Some("https://models.example/v1"), Some("k"))
+            .write(&settings(folder.path()), &file);
         let Err(error) = refused else { panic!("it was written") };
         assert!(error.to_string().contains("change them there"), "{error}");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "[providers.mine]\nconcurrent = 2\n");
+        assert!(!folder.path().join("data").exists(), "a key was left behind");
         let configured: Settings = toml::from_str("[models.mine]\nprovider = 'ollama'\nmodel = 'm'").unwrap();
         assert!(choice("ollama", None, None).write(&configured, &file).is_err());
     }

@@ -141,7 +141,8 @@ impl Setup {
     pub async fn report(&self) -> Result<SetupReport, Error> {
         let settings = self.settings();
         let models = ModelCatalog::new(settings.clone())?;
-        let (providers, embedding) = tokio::join!(providers::look(&settings), models.has_embedding());
+        let (providers, embedding) =
+            tokio::join!(providers::find_providers(&settings), models.has_embedding());
         let recommended = RECOMMENDED.iter().find(|model| model.by_default);
         let recommended = recommended.ok_or_else(|| Error::Missing("no model is recommended".to_owned()))?;
         Ok(SetupReport {

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use ibid_models::Provider;
 use serde::Serialize;
 
-use crate::models::provider_settings;
+use crate::models::{listed_chat_models, provider_settings};
 use crate::settings::{KNOWN_PROVIDERS, LOCAL_PROVIDERS, Settings};
 
 /// So long a provider may take to list its models.
@@ -32,17 +32,17 @@ pub struct SetupProvider {
 }
 
 /// All who may have one. Those on this machine are asked, and those whose key is there.
-pub(super) async fn look(settings: &Settings) -> Vec<SetupProvider> {
+pub(super) async fn find_providers(settings: &Settings) -> Vec<SetupProvider> {
     let own = settings.providers.keys().map(String::as_str);
     let own = own.filter(|name| !KNOWN_PROVIDERS.iter().any(|known| known.name == *name));
     let local = LOCAL_PROVIDERS.into_iter();
     let remote =
         KNOWN_PROVIDERS.iter().map(|known| known.name).filter(|name| !LOCAL_PROVIDERS.contains(name));
-    let found = join_all(local.chain(own).chain(remote).map(|name| look_at(settings, name))).await;
+    let found = join_all(local.chain(own).chain(remote).map(|name| find_provider(settings, name))).await;
     found.into_iter().flatten().collect()
 }
 
-async fn look_at(settings: &Settings, name: &str) -> Option<SetupProvider> {
+async fn find_provider(settings: &Settings, name: &str) -> Option<SetupProvider> {
     let account = provider_settings(settings, name).ok()?;
     let known = KNOWN_PROVIDERS.iter().find(|known| known.name == name);
     let given = settings.providers.get(name).and_then(|given| given.key_env.as_deref());
@@ -52,9 +52,7 @@ async fn look_at(settings: &Settings, name: &str) -> Option<SetupProvider> {
     if (has_key || key_env.is_none())
         && let Ok(provider) = Provider::new(account, None)
     {
-        let listed = tokio::time::timeout(PATIENCE, provider.models()).await;
-        models = listed.ok().and_then(Result::ok).unwrap_or_default();
-        models.retain(|model| !model.to_lowercase().contains("embed"));
+        models = listed_chat_models(&provider, PATIENCE).await;
         models.sort_unstable();
         models.truncate(MOST_MODELS);
     }

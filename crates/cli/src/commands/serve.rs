@@ -48,7 +48,7 @@ pub(super) fn run(
         let listener = listen(address).await?;
         let cells = if may_set_up(&config, address) && Setup::is_needed(&config, loaded.file.is_some()).await? {
             let opened =
-                setup::in_browser(global, loaded, twin_of(&listener)?, stopped(reread_log)).await?;
+                setup::run_in_browser(global, loaded, duplicate(&listener)?, stopped(reread_log)).await?;
             let Some(cells) = opened else { return Ok(ExitCode::SUCCESS) };
             config = with_role(&load(global)?.config, serve);
             cells
@@ -108,7 +108,7 @@ async fn listen(address: SocketAddr) -> anyhow::Result<std::net::TcpListener> {
 }
 
 /// The same listener once more: what has not been accepted through one is accepted through the other.
-fn twin_of(listener: &std::net::TcpListener) -> std::io::Result<TcpListener> {
+fn duplicate(listener: &std::net::TcpListener) -> std::io::Result<TcpListener> {
     TcpListener::from_std(listener.try_clone()?)
 }
 

@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ibid_app::{Cells, DoingExt as _, ModelCatalog, Settings, Setup, find_pdfium};
+use ibid_app::{Cells, DoingExt as _, Error, ModelCatalog, Settings, Setup, find_pdfium};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::{load, runtime};
+use super::{load, printable, runtime};
 use crate::arguments::Global;
 use crate::config::Loaded;
 
 /// Shows the set-up page until a person has chosen what is needed, and returns what was opened; none if they ended it before.
-pub(super) async fn in_browser(
+pub(super) async fn run_in_browser(
     global: &Global,
     loaded: &Loaded,
     listener: TcpListener,
@@ -57,8 +57,8 @@ pub(super) fn welcome(global: &Global) -> anyhow::Result<ExitCode> {
         "none: start Ollama, llama.cpp, vLLM or LM Studio, set OPENAI_API_KEY, or name one in ibid.toml"
             .to_owned()
     });
-    writeln!(out, "  chat model       {chat}")?;
-    let embedding = if embedding { "there" } else { "none: `ibid models pull` fetches one (135 MB)" };
+    writeln!(out, "  chat model       {}", printable(&chat))?;
+    let embedding = if embedding { "ready" } else { "none: `ibid models pull` fetches one (135 MB)" };
     writeln!(out, "  embedding model  {embedding}")?;
     let pdf = if find_pdfium(&config).is_some() {
         "can be read"
@@ -89,7 +89,8 @@ async fn found(config: &Settings) -> anyhow::Result<(Option<String>, bool)> {
                 None => model,
             })
         }
-        Err(_) => None,
+        Err(Error::Missing(_)) => None,
+        Err(error) => Some(format!("cannot be used: {}", error.chain())),
     };
     Ok((chat, embedding))
 }

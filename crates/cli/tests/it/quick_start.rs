@@ -27,14 +27,17 @@ fn commands() -> Vec<String> {
 /// What `ibid models pull` would have brought: the embedding model of the tests in the place of the recommended one.
 fn pulled(data: &Path, with_libraries: bool) {
     let (models, real) = (data.join("models"), RealModels::find());
-    let pieces = [
+    let mut pieces = vec![
         ("multilingual-e5-small/model.onnx", real.path("minilm/model.onnx")),
         ("multilingual-e5-small/tokenizer.json", real.path("minilm/tokenizer.json")),
         ("multilingual-e5-small/model.toml", real.path("minilm/model.toml")),
-        (&*format!("onnxruntime/{}/libonnxruntime.so", ONNX_RUNTIME.version_name()), real.runtime()),
-        (&*format!("pdfium/{}/libpdfium.so", PDFIUM.version_name()), real.path("pdfium/libpdfium.so")),
     ];
-    for (name, from) in pieces.into_iter().take(if with_libraries { usize::MAX } else { 3 }) {
+    let runtime = format!("onnxruntime/{}/libonnxruntime.so", ONNX_RUNTIME.version_name());
+    let pdfium = format!("pdfium/{}/libpdfium.so", PDFIUM.version_name());
+    if with_libraries {
+        pieces.extend([(&*runtime, real.runtime()), (&*pdfium, real.path("pdfium/libpdfium.so"))]);
+    }
+    for (name, from) in pieces {
         let to = models.join(name);
         std::fs::create_dir_all(to.parent().unwrap()).unwrap();
         std::os::unix::fs::symlink(from.canonicalize().unwrap(), to).unwrap();

@@ -9,7 +9,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 /// A write of more bytes is large.
 const LARGE: usize = 64 << 10;
 /// The next one waits so many times as long as the last one took.
-const PAUSES: u32 = 8;
+const PAUSE_FACTOR: u32 = 8;
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// Who may write much next, and when.
@@ -39,7 +39,7 @@ impl LargeWrites {
 
 impl Drop for LargeWrite {
     fn drop(&mut self) {
-        let pause = (self.began.elapsed() * PAUSES).min(LONGEST_PAUSE);
+        let pause = (self.began.elapsed() * PAUSE_FACTOR).min(LONGEST_PAUSE);
         *self.next = Some(Instant::now() + pause);
     }
 }
