@@ -1,6 +1,6 @@
 //! Sends requests by the rules and within the limits.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -37,6 +37,10 @@ impl Default for EgressLimits {
     }
 }
 
+/// Whether this machine has certificates of authorities, by which others can be known.
+static HAS_CERTIFICATES: LazyLock<bool> =
+    LazyLock::new(|| !rustls_native_certs::load_native_certs().certs.is_empty());
+
 /// Says which trace the work that runs now belongs to, as a header tells it.
 static TRACE: OnceLock<fn() -> Option<String>> = OnceLock::new();
 
@@ -58,12 +62,17 @@ impl Egress {
     /// A way out by these rules.
     ///
     /// # Errors
-    /// Fails when this machine's certificates cannot be read.
+    /// Fails when the client cannot be made.
     pub fn new(rules: Rules, limits: EgressLimits) -> Result<Self, Error> {
         // One library for all of TLS. Whoever installed one before has chosen for the process.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let (rules, limits) = (Arc::new(rules), Arc::new(limits));
-        let client = reqwest::Client::builder()
+        let mut client = reqwest::Client::builder();
+        if !*HAS_CERTIFICATES {
+            // Without any, no client would be made at all, not even for servers on this machine.
+            client = client.tls_certs_only([]);
+        }
+        let client = client
             .user_agent(concat!("ibid/", env!("CARGO_PKG_VERSION")))
             .no_proxy()
             .dns_resolver(Arc::new(Guarded(rules.clone())))
@@ -89,6 +98,9 @@ impl Egress {
         let url = Url::parse(&parts.uri.to_string()).map_err(|error| Error::Request(error.to_string()))?;
         self.rules.check(&url)?;
         let host = url.host_str().unwrap_or_default().to_owned();
+        if url.scheme() == "https" && !*HAS_CERTIFICATES {
+            return Err(Error::NoCertificates { host });
+        }
         let trace = TRACE.get().filter(|_| self.traced).and_then(|current| current());
         if let Some(trace) = trace.and_then(|trace| HeaderValue::try_from(trace).ok()) {
             parts.headers.insert("traceparent", trace);

@@ -21,6 +21,15 @@ pub enum Error {
         /// Which rule.
         reason: String,
     },
+    /// There is nothing to check its certificate by.
+    #[error(
+        "the certificate of `{host}` cannot be checked, as this machine has no CA certificates: install them \
+         (the package `ca-certificates`), or name a file of them in SSL_CERT_FILE"
+    )]
+    NoCertificates {
+        /// Where to.
+        host: String,
+    },
     /// Nobody answers there.
     #[error("`{host}` cannot be reached: {reason}")]
     Unreachable {

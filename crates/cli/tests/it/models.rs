@@ -65,6 +65,26 @@ async fn a_model_is_tried_and_its_key_never_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_ca_certificates_servers_without_tls_are_reached_and_others_say_what_is_missing() {
+    let server = ScriptedServer::start(Script::new().always(Reply::text("I am a script."))).await;
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let text = format!(
+        "[providers.scripted]\nbase_url = '{}'\n[models.strong]\nprovider = 'scripted'\nmodel = 'big'\n\
+         [providers.far]\nbase_url = 'https://models.example'\n[models.far]\nprovider = 'far'\nmodel = 'big'",
+        server.url()
+    );
+    configured(folder, &text);
+    let try_model = async |name: &'static str| {
+        let mut command = ibid(folder, &["models", "try", name, "who are you?"]);
+        command.env("SSL_CERT_FILE", folder.join("none")).env("SSL_CERT_DIR", folder.join("none"));
+        tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+    };
+    assert_eq!(printed(&try_model("strong").await), "I am a script.\n");
+    refused(&try_model("far").await, 1, "install them (the package `ca-certificates`)");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn doctor_looks_at_providers_and_models_and_says_what_is_missing() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

@@ -204,8 +204,7 @@ impl Provider {
     }
 
     pub(crate) fn broken(&self, error: &ibid_egress::Error) -> Failure {
-        let passing =
-            !matches!(error, ibid_egress::Error::Refused { .. } | ibid_egress::Error::TooLarge { .. });
+        let passing = error.may_pass();
         let error = self.cut(&error.to_string());
         if passing { Failure::Passing(error, None) } else { Failure::Final(error) }
     }
