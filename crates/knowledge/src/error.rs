@@ -20,6 +20,14 @@ pub enum Error {
         /// The model of the configuration.
         asked: String,
     },
+    /// A later version has written the store.
+    #[error("the store has format {found}, and this version knows {known}; use a newer ibid")]
+    TooNew {
+        /// The format of the store.
+        found: u32,
+        /// The newest that is known here.
+        known: u32,
+    },
     /// The address of the store means nothing.
     #[error("`{0}` is no place for a store: give a folder, or a URL such as s3://bucket/folder")]
     Location(String),
@@ -64,6 +72,7 @@ impl Error {
             Self::Reader(failure) => matches!(failure, ibid_reading::Failure::Machine(_)),
             Self::Damaged(_)
             | Self::OtherModel { .. }
+            | Self::TooNew { .. }
             | Self::Location(_)
             | Self::Document(_)
             | Self::NotAllowed(_) => false,

@@ -70,6 +70,9 @@ impl Store {
     /// # Errors
     /// Fails when the store cannot be read, or not be repaired.
     pub async fn fsck(&self, repair: bool, underway: &ActiveLoads) -> Result<FsckReport, Error> {
+        if let Err(error @ Error::TooNew { .. }) = self.pinned().await {
+            return Err(error);
+        }
         let mut report = FsckReport { underway: underway.documents.len(), ..FsckReport::default() };
         if !self.can_be_read(&mut report).await? {
             return Ok(report);

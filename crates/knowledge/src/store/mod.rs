@@ -53,6 +53,10 @@ const CHUNKS: &str = "chunks";
 const ANSWERS: &str = "cache";
 /// Where the table of chunks says which model made its vectors.
 const EMBEDDER: &str = "ibid.embedder";
+/// And in which format all of the store is.
+const FORMAT: &str = "ibid.format";
+/// The format that is written. Raise it with a change that earlier versions would misread: they refuse what is newer.
+const KNOWN_FORMAT: u32 = 1;
 /// Under this and its name, the table of chunks says of each language that there are documents in it.
 const LANGUAGE: &str = "ibid.language.";
 /// And here, the scale of the model's cosines as it was calibrated.
@@ -185,11 +189,16 @@ impl Store {
     /// The newest version of the chunks, or none if nothing was ever loaded.
     pub(crate) async fn pinned(&self) -> Result<Option<Arc<Dataset>>, Error> {
         let Some(dataset) = self.chunks.latest().await? else { return Ok(None) };
-        self.checked.get_or_try_init(|| async { self.same_model(&dataset) }).await?;
+        self.checked.get_or_try_init(|| async { self.fits(&dataset) }).await?;
         Ok(Some(dataset))
     }
 
-    fn same_model(&self, dataset: &Dataset) -> Result<(), Error> {
+    /// Whether this version can read it, with this model.
+    fn fits(&self, dataset: &Dataset) -> Result<(), Error> {
+        let format = dataset.config().get(FORMAT).and_then(|text| text.parse().ok());
+        if let Some(found) = format.filter(|found| *found > KNOWN_FORMAT) {
+            return Err(Error::TooNew { found, known: KNOWN_FORMAT });
+        }
         match (dataset.config().get(EMBEDDER), &self.embedder) {
             (Some(stored), Some(asked)) if stored != asked => {
                 Err(Error::OtherModel { stored: stored.clone(), asked: asked.clone() })
@@ -221,12 +230,13 @@ impl Store {
             return Err(Error::Document("nothing can be loaded without an embedding model".to_owned()));
         };
         let (dataset, made) = self.chunks.made().await?;
-        self.same_model(&dataset)?;
+        self.fits(&dataset)?;
         if made || !dataset.config().contains_key(EMBEDDER) {
             let mut dataset = dataset.as_ref().clone();
             // The name of the model comes last: it says that the table is complete.
             self.index(&mut dataset, MakeIndexes::Missing).await?;
-            dataset.update_config([(EMBEDDER, embedder.as_str())]).await?;
+            let format = KNOWN_FORMAT.to_string();
+            dataset.update_config([(FORMAT, &*format), (EMBEDDER, embedder)]).await?;
             self.chunks.saw(Arc::new(dataset)).await;
         }
         self.chunks.complete(|dataset| rows::missing_columns(dataset, self.dimensions)).await?;

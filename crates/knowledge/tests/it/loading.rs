@@ -76,6 +76,33 @@ async fn in_a_folder_a_schedule_is_loaded_found_replaced_and_deleted() {
 }
 
 #[tokio::test]
+async fn a_store_of_a_later_format_is_neither_read_nor_written_nor_repaired() {
+    let folder = tempfile::tempdir().unwrap();
+    let chunks = folder.path().join("chunks.lance");
+    let place = Where::Folder(folder);
+    let store = place.open().await;
+    load(&ingestion(&store), job("tariffs", "lamps.txt"), b"The rate for such lamps is 2%, as of this year.")
+        .await;
+    let mut table = lance::Dataset::open(chunks.to_str().unwrap()).await.unwrap();
+    assert_eq!(table.config().get("ibid.format").map(String::as_str), Some("1"));
+    table.update_config([("ibid.format", "2")]).await.unwrap();
+
+    let store = place.open().await;
+    let search = search(&store);
+    let found = search.retrieve(&everybody(), &Question::new("What is the rate for lamps?")).await;
+    let expected = "the store has format 2, and this version knows 1; use a newer ibid";
+    assert!(found.unwrap_err().to_string().contains(expected));
+    let checked = store.fsck(true, &ActiveLoads::default()).await;
+    assert!(checked.unwrap_err().to_string().contains(expected));
+    let ingestion = ingestion(&store);
+    let mut request = job("tariffs", "more.txt");
+    request.content =
+        Some(ingestion.keep(b"The rate for other lamps is 3%, as of this year.").await.unwrap());
+    let loaded = ingestion.load(request).await;
+    assert!(loaded.is_err_and(|error| error.to_string().contains(expected)));
+}
+
+#[tokio::test]
 async fn on_object_storage_a_schedule_is_loaded_found_replaced_and_deleted() {
     Box::pin(a_schedule_is_loaded_found_replaced_and_deleted(Where::storage("loading"))).await;
 }
