@@ -1,5 +1,6 @@
 //! A server of ibid, asked from the terminal.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
@@ -10,6 +11,7 @@ use http::{Method, Request, StatusCode, header};
 use ibid_app::{LOCAL_PROOF_PATH, RunningServer, SCOPE_HEADER, Settings, local_proof};
 use ibid_core::{RunEvent, Scope, Secret};
 use ibid_egress::{Egress, EgressLimits, Host, Response, Rules, SseDecoder};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::Url;
@@ -84,6 +86,21 @@ impl Client {
     /// Its address.
     pub(crate) fn url(&self) -> &Url {
         &self.url
+    }
+
+    /// The parts that the server cannot do without, and whether each can work.
+    pub(crate) async fn readiness(&self) -> anyhow::Result<BTreeMap<String, bool>> {
+        #[derive(Deserialize)]
+        struct Part {
+            ready: bool,
+        }
+        let answer = self.send(&self.egress, Method::GET, "/readyz", &[], JSON, Bytes::new()).await?;
+        let status = answer.status();
+        let said: Value = self.parse(answer).await?;
+        match BTreeMap::<String, Part>::deserialize(&said["parts"]) {
+            Ok(parts) => Ok(parts.into_iter().map(|(name, part)| (name, part.ready)).collect()),
+            Err(_) => Err(self.refusal_of(status, &said)),
+        }
     }
 
     /// Asks for something. What the server says against it is the error.
@@ -197,6 +214,10 @@ impl Client {
         if !answer.status().is_success() {
             return Err(self.refusal(answer).await);
         }
+        self.parse(answer).await
+    }
+
+    async fn parse<T: DeserializeOwned>(&self, answer: Response) -> anyhow::Result<T> {
         let body = answer.bytes().await?;
         // Some requests are answered with nothing.
         let body: &[u8] = if body.is_empty() { b"null" } else { &body };
@@ -213,6 +234,10 @@ impl Client {
             .await
             .map(|body| serde_json::from_slice(&body).unwrap_or_default())
             .unwrap_or_default();
+        self.refusal_of(status, &said)
+    }
+
+    fn refusal_of(&self, status: StatusCode, said: &Value) -> anyhow::Error {
         match said["detail"].as_str() {
             Some(_) if status == StatusCode::UNAUTHORIZED && self.scope.is_some() => {
                 anyhow!("the server was started anew; run the command again")

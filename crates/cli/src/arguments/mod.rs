@@ -12,7 +12,7 @@ use url::Url;
 
 pub(crate) use self::documents::{Documents, DocumentsCommand, Ingest, SearchArguments};
 pub(crate) use self::operation::{
-    Backup, EngineCommand, Keys, KeysCommand, NewKey, Restore, Serve, TenantsCommand,
+    Backup, EngineCommand, Health, Keys, KeysCommand, NewKey, Restore, Serve, TenantsCommand,
 };
 
 /// Assistants that answer from documents, cite the page and never lose a conversation.
@@ -101,6 +101,8 @@ pub(crate) enum Command {
     Config(ConfigCommand),
     /// Check that everything that ibid needs is there and sound
     Doctor,
+    /// Ask the server here whether it can work, as health checks of containers do
+    Health(Health),
 }
 
 /// Where a command works.

@@ -18,6 +18,14 @@ pub(crate) struct Serve {
     pub(crate) role: Option<ServeRole>,
 }
 
+/// Ask a server whether it can work.
+#[derive(Debug, Args)]
+pub(crate) struct Health {
+    /// Where it listens [default: `serve.address`]
+    #[arg(long, short, value_name = "ADDRESS:PORT")]
+    pub(crate) address: Option<std::net::SocketAddr>,
+}
+
 fn role(text: &str) -> Result<ServeRole, String> {
     match text {
         "all" => Ok(ServeRole::All),

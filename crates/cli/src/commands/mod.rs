@@ -11,6 +11,7 @@ mod engine;
 mod eval;
 mod fsck;
 mod graph;
+mod health;
 mod ingest;
 mod keys;
 mod markdown;
@@ -86,6 +87,7 @@ pub(crate) fn run(arguments: Arguments, telemetry: &Telemetry) -> anyhow::Result
         Command::Config(ConfigCommand::Check) => config::check(&load(global)?),
         Command::Config(ConfigCommand::Reference) => config::print_reference(),
         Command::Doctor => doctor::run(load(global)),
+        Command::Health(health) => health::run(&load(global)?.config, &health),
     }
 }
 

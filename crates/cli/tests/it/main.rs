@@ -7,6 +7,7 @@ mod backup;
 mod beside_a_server;
 mod cells;
 mod compatibility;
+mod deploy;
 mod documents;
 mod erasing;
 mod eval_self;

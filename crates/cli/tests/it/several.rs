@@ -75,6 +75,9 @@ async fn a_server_takes_what_a_worker_does() {
         parts.contains(r#""turns":{"ready":true},"loads":{"ready":true},"store":{"ready":true}"#),
         "{parts}"
     );
+    let health = run(several.folder(1), &["health", "--address", worker.url.trim_start_matches("http://")]);
+    assert_eq!(health.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&health.stdout).starts_with("not ready: "), "{health:?}");
     assert_eq!(get(&worker, &format!("/threads/{THREAD}")).0, 404, "it answers nothing else");
 
     // The terminal beside the server: the worker loads and answers.
