@@ -104,6 +104,14 @@ test-hostile: fetch-test-models
 dist *folder:
     cargo xtask dist {{folder}}
 
+# Install the packages where nothing else is, without a network, and run the quick start with them: `just try-packages target/dist wheel`
+try-packages folder *kinds:
+    dist/try {{folder}} {{kinds}}
+
+# The site, from docs/, in target/site; needs mdBook (`cargo install mdbook`)
+site:
+    mdbook build
+
 # A server that works for an hour: memory, descriptors, logs and table versions stay bounded, and are plotted
 soak minutes="60": fetch-test-models
     cargo build --release --package ibid

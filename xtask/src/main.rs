@@ -6,15 +6,17 @@ mod architecture;
 mod bench;
 mod dist;
 mod fuzz;
+mod links;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask TASK
   architecture   check which crate uses which, and that every file says what lives in it
+  links          check that the links of the documentation lead somewhere
   fuzz SECONDS [TARGET]   try the fuzz targets, so long for each
   fuzz-keep      keep what the fuzz targets found that takes new ways
-  dist [FOLDER]  make the packages: an archive, a wheel, deb and rpm
+  dist [FOLDER]  make the packages: an archive, a wheel, deb, rpm and an image
   bench-graph    measure the graph core and the local engine beside their references
   bench-models   measure the models beside a bare client and a bare loop
   bench-knowledge DATA MOST   measure reading, loading and searching beside their references
@@ -23,6 +25,7 @@ usage: cargo xtask TASK
 fn main() -> ExitCode {
     let outcome = match std::env::args().nth(1).as_deref() {
         Some("architecture") => architecture::run(),
+        Some("links") => links::run(),
         Some("fuzz") => fuzz::fuzz(std::env::args().skip(2)),
         Some("fuzz-keep") => fuzz::keep(),
         Some("dist") => dist::run(std::env::args().skip(2)),

@@ -52,7 +52,7 @@ pub use health::{
 pub use insights::{Insights, ModelTotals, TurnTotals};
 pub use models::{ModelCatalog, NO_EMBEDDING, pulled_models};
 pub use moving::{EngineLocation, copy_engine};
-pub use nearest::hint;
+pub use nearest::{hint, nearest};
 pub use offline::{OfflineKeys, OfflineLoads, OfflineThreads};
 pub use pulling::{Pulled, pull_models};
 pub use running::{

@@ -1,7 +1,7 @@
 //! "Did you mean …?"
 
 /// The candidate that looks most like `given`, if any looks like it at all.
-fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let scored = candidates.into_iter().map(|candidate| (strsim::jaro_winkler(given, candidate), candidate));
     let best = scored.max_by(|left, right| left.0.total_cmp(&right.0));
     best.filter(|(score, _)| *score > 0.7).map(|(_, candidate)| candidate)

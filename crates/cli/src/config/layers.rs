@@ -10,7 +10,7 @@ use toml::{Table, Value};
 
 use super::known::{Known, known};
 use ibid_app::Settings;
-use ibid_app::hint;
+use ibid_app::nearest;
 
 /// Where a setting comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +112,10 @@ fn set(
     };
     if !known.iter().any(|known| known.matches(key)) {
         let names: Vec<String> = known.iter().map(|known| known.beside(key)).collect();
-        bail!("there is no setting `{key}`; {}", hint(key, names.iter().map(String::as_str)));
+        match nearest(key, names.iter().map(String::as_str)) {
+            Some(name) => bail!("there is no setting `{key}`; did you mean `{name}`?"),
+            None => bail!("there is no setting `{key}`; `ibid config reference` lists all"),
+        }
     }
     settings.insert(key.to_owned(), Setting { value, source });
     Ok(())
@@ -219,7 +222,7 @@ mod tests {
     fn unknown_keys_are_refused_with_the_nearest_right_one() {
         refused(with("[engine]\nretenton = '1h'", &[], &[]), "did you mean `engine.retention`?");
         refused(with("", &[("IBID_ENGIN__STOP_GRACE", "1s")], &[]), "did you mean `engine.stop_grace`?");
-        refused(with("", &[], &["xyzzy=1"]), "there are `data`, `engine.url`");
+        refused(with("", &[], &["xyzzy=1"]), "`ibid config reference` lists all");
         let slip = "[providers.mine]\nbase_ulr = 'http://127.0.0.1:8080/v1'";
         refused(with(slip, &[], &[]), "did you mean `providers.mine.base_url`?");
         refused(with("", &[], &["engine.retention"]), "write --set engine.retention=VALUE");

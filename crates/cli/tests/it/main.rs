@@ -17,6 +17,7 @@ mod models;
 mod quick_start;
 mod serve;
 mod several;
+mod site;
 mod telemetry;
 
 use std::io::{BufRead, BufReader};
