@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ibid_testkit::{RealModels, Reply, Script, ScriptedServer, Seen};
+use serde_json::{Value, json};
 
 use super::assistants::with_model;
 use super::documents::folder;
@@ -48,27 +49,54 @@ async fn the_api_by_task_works_as_it_stands() {
     }
 }
 
-/// The first assistant of one's own, with a model that says what the form asks for.
-#[tokio::test(flavor = "multi_thread")]
-async fn the_first_assistant_is_made_as_it_stands() {
+/// The least that a schema takes.
+fn filled(schema: &Value) -> Value {
+    let kind = schema["type"].as_str().or_else(|| schema["type"][0].as_str()).unwrap_or_default();
+    match (kind, &schema["enum"][0]) {
+        (_, first) if !first.is_null() => first.clone(),
+        ("object", _) => {
+            let fields = schema["properties"].as_object().into_iter().flatten();
+            Value::Object(fields.map(|(name, field)| (name.clone(), filled(field))).collect())
+        }
+        ("array", _) => json!([]),
+        ("string", _) => json!("none"),
+        ("boolean", _) => json!(false),
+        ("number" | "integer", _) => json!(0),
+        _ => Value::Null,
+    }
+}
+
+/// Runs the commands of a page in one shell, beside a model that fills every form with the least that it takes.
+async fn commands_work(page: &str) {
     let folder = folder();
     let folder = folder.path();
-    let form = r#"{"answer": "Five years [1].", "deadline": "five years", "duties": [{"duty": "keep them", "owner": ""}],
-        "citations": [{"source": 1, "quote": ""}]}"#;
-    let answer = |seen: &Seen| {
-        Reply::text(if seen.body["response_format"].is_object() { form } else { "I don't know [0]." })
+    let answer = |seen: &Seen| match &seen.body["response_format"]["json_schema"]["schema"] {
+        Value::Null => Reply::text("I don't know [0]."),
+        schema => Reply::text(&filled(schema).to_string()),
     };
     let model = ScriptedServer::start(Script::new().by(answer)).await;
     with_model(folder, &model.url());
-    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().unwrap();
-    std::os::unix::fs::symlink(examples, folder.join("examples")).unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    for name in ["crates", "examples"] {
+        std::os::unix::fs::symlink(root.join(name), folder.join(name)).unwrap();
+    }
     // The scripted model never knows an answer in words; that is what the exit code 2 says.
-    let commands = pieces(&docs("first-assistant.md"), "sh").concat();
+    let commands = pieces(&docs(page), "sh").concat();
     let program = Path::new(env!("CARGO_BIN_EXE_ibid")).parent().unwrap().display();
     let path = format!("export PATH={program}:$PATH; ibid() {{ command ibid \"$@\" || test $? -eq 2; }}\n");
     passes_in(folder, Command::new("bash").arg("-c").arg(format!("set -euo pipefail; {path}{commands}")));
     let made = printed(&run(folder, &["threads", "list"]));
-    assert!(made.contains("import records"), "{made}");
+    assert!(made.lines().count() > 2, "{made}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_assistant_is_made_as_it_stands() {
+    commands_work("first-assistant.md").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cookbook_works_as_it_stands() {
+    commands_work("cookbook.md").await;
 }
 
 fn passes_in(folder: &Path, command: &mut Command) {
