@@ -100,7 +100,7 @@ test-hostile: fetch-test-models
     cargo build --release --package ibid
     bash crates/cli/tests/clients/alone hostile.py "${CARGO_TARGET_DIR:-target}/release/ibid" 20 2
 
-# Make the packages: an archive, a wheel, deb and rpm
+# Make the packages: an archive, a wheel, deb, rpm and an image
 dist *folder:
     cargo xtask dist {{folder}}
 
