@@ -100,7 +100,7 @@ test-hostile: fetch-test-models
     cargo build --release --package ibid
     bash crates/cli/tests/clients/alone hostile.py "${CARGO_TARGET_DIR:-target}/release/ibid" 20 2
 
-# Make the packages: an archive, a wheel, deb, rpm and an image
+# Make the packages: an archive, a wheel, an npm package, deb, rpm and an image
 dist *folder:
     cargo xtask dist {{folder}}
 
@@ -108,9 +108,13 @@ dist *folder:
 try-packages folder *kinds:
     dist/try {{folder}} {{kinds}}
 
+# Install packages over those of an earlier version, and open the data that an earlier version left
+try-upgrade folder from *kinds:
+    IBID_FROM={{from}} dist/try {{folder}} {{kinds}}
+
 # The site, from docs/, in target/site; needs mdBook (`cargo install mdbook`)
 site:
-    mdbook build
+    cargo xtask site
 
 # A server that works for an hour: memory, descriptors, logs and table versions stay bounded, and are plotted
 soak minutes="60": fetch-test-models

@@ -7,7 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-/// Checks every link of every Markdown file that leads to a file or a heading of the repository.
+/// Checks every link of every Markdown file that leads to a file or a heading of the repository, and that the site has every page
+/// of the documentation.
 pub(crate) fn run() -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut list = Command::new("git");
@@ -15,6 +16,13 @@ pub(crate) fn run() -> Result<()> {
     let listed = list.output().context("git cannot be run")?;
     let pages = String::from_utf8(listed.stdout)?;
     let mut broken = String::new();
+    let summary =
+        std::fs::read_to_string(root.join("docs/SUMMARY.md")).context("docs/SUMMARY.md cannot be read")?;
+    for page in pages.lines().filter_map(|page| page.strip_prefix("docs/")) {
+        if page != "SUMMARY.md" && !summary.contains(&format!("]({page})")) {
+            writeln!(broken, "docs/SUMMARY.md has no link to {page}")?;
+        }
+    }
     for page in pages.lines() {
         let path = root.join(page);
         let text = std::fs::read_to_string(&path).with_context(|| format!("{page} cannot be read"))?;

@@ -6,7 +6,9 @@ mod architecture;
 mod bench;
 mod dist;
 mod fuzz;
+mod licences;
 mod links;
+mod site;
 
 use std::process::ExitCode;
 
@@ -16,7 +18,9 @@ usage: cargo xtask TASK
   links          check that the links of the documentation lead somewhere
   fuzz SECONDS [TARGET]   try the fuzz targets, so long for each
   fuzz-keep      keep what the fuzz targets found that takes new ways
-  dist [FOLDER]  make the packages: an archive, a wheel, deb, rpm and an image
+  dist [FOLDER]  make the packages: an archive, a wheel, an npm package, deb, rpm and an image
+  site           make the site from docs/, in target/site; needs mdBook
+  licences FILE  list what the program is made of, with the licence texts
   bench-graph    measure the graph core and the local engine beside their references
   bench-models   measure the models beside a bare client and a bare loop
   bench-knowledge DATA MOST   measure reading, loading and searching beside their references
@@ -29,6 +33,8 @@ fn main() -> ExitCode {
         Some("fuzz") => fuzz::fuzz(std::env::args().skip(2)),
         Some("fuzz-keep") => fuzz::keep(),
         Some("dist") => dist::run(std::env::args().skip(2)),
+        Some("site") => site::run(),
+        Some("licences") => licences::run(std::env::args().skip(2)),
         Some("bench-graph") => bench::graph(),
         Some("bench-models") => bench::models(),
         Some("bench-knowledge") => bench::knowledge(std::env::args().skip(2)),

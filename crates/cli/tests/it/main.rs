@@ -21,11 +21,21 @@ mod site;
 mod telemetry;
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+/// The folder of a program that was installed from a package, which is tried instead of the one that was built.
+fn installed() -> Option<PathBuf> {
+    std::env::var_os("IBID_INSTALLED").map(PathBuf::from)
+}
+
+/// The program that is tried.
+fn program() -> PathBuf {
+    installed().map_or_else(|| env!("CARGO_BIN_EXE_ibid").into(), |folder| folder.join("ibid"))
+}
+
 fn ibid(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ibid"));
+    let mut command = Command::new(program());
     command.current_dir(folder).args(arguments).stdin(Stdio::null());
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("IBID_")) {
         command.env_remove(name);

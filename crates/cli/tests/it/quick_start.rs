@@ -1,18 +1,17 @@
 //! The quick start of the README, run as it stands there. `IBID_INSTALLED` names the folder of a program that was installed from a
 //! package, which is taken then: it brings its libraries along.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ibid_models::pull::{ONNX_RUNTIME, PDFIUM};
 use ibid_testkit::{RealModels, RealServer};
 
+use super::{installed, program};
+
 /// So long all of it may take.
 const PATIENCE: Duration = Duration::from_secs(300);
-
-/// Where a program is that was installed.
-const INSTALLED: &str = "IBID_INSTALLED";
 
 /// The commands of the quick start in the terminal: what is done once the binary is there.
 fn commands() -> Vec<String> {
@@ -47,21 +46,22 @@ fn pulled(data: &Path, with_libraries: bool) {
 #[test]
 fn the_quick_start_ends_in_an_answer_with_a_citation() {
     let (folder, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let installed = std::env::var_os(INSTALLED).map(PathBuf::from);
-    pulled(data.path(), installed.is_none());
+    pulled(data.path(), installed().is_none());
     std::os::unix::fs::symlink(
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().unwrap(),
         folder.path().join("examples"),
     )
     .unwrap();
-    let program =
-        installed.unwrap_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_ibid")).parent().unwrap().to_owned());
-    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    let path = format!("{}:{}", program().parent().unwrap().display(), std::env::var("PATH").unwrap());
     let server = RealServer::large();
     let (began, mut said) = (Instant::now(), String::new());
     for line in commands() {
         let mut command = Command::new("sh");
-        command.current_dir(folder.path()).args(["-c", &line]).env("PATH", &path).env_remove(INSTALLED);
+        command
+            .current_dir(folder.path())
+            .args(["-c", &line])
+            .env("PATH", &path)
+            .env_remove("IBID_INSTALLED");
         command.env("IBID_DATA", data.path()).env("IBID_PROVIDERS__OLLAMA__BASE_URL", server.url());
         let output = command.output().unwrap();
         said = String::from_utf8_lossy(&output.stdout).into_owned();
