@@ -61,6 +61,8 @@ impl RealStorage {
         command.args(["-c", WATCH]).arg(&folder).arg(models.path("venv/bin/weed"));
         command.args(["server", "-ip", "127.0.0.1", "-ip.bind", "127.0.0.1", "-s3", "-volume.max", "50"]);
         command.arg("-master.volumeSizeLimitMB").arg("64");
+        // What it would serve besides has ports that are always the same, which another run of tests may hold.
+        command.args(["-s3.port.lance", "0", "-s3.port.iceberg", "0"]);
         command.arg("-dir").arg(&folder).arg("-s3.config").arg(&keys);
         for (flag, port) in ["-s3.port", "-master.port", "-volume.port", "-filer.port"].iter().zip(&ports) {
             command.arg(flag).arg(port.to_string());
