@@ -11,11 +11,11 @@ use ibid_core::{AnswerMetadata, Message, RunId, Scope, ThreadId, TurnEvent};
 use ibid_engine::{Engine, Turn, turn_events};
 use tokio::task::AbortHandle;
 
-use crate::assistants::AssistantRegistry;
+use crate::assistants::{AssistantInfo, AssistantRegistry};
 use crate::documents::DocumentService;
 use crate::error::Error;
 use crate::health::{HealthCheck, ServerInfo};
-use crate::live::LiveAssistants;
+use crate::live::{LiveAssistants, LookNow};
 use crate::models::ModelCatalog;
 use crate::settings::Settings;
 
@@ -28,7 +28,7 @@ pub(crate) struct Inner {
     pub(crate) models: Arc<ModelCatalog>,
     pub(crate) assistants: LiveAssistants,
     /// Looks after the folders of the assistants.
-    pub(crate) watch: Option<AbortHandle>,
+    pub(crate) watch: Option<(AbortHandle, LookNow)>,
     pub(crate) engine: Option<Arc<dyn Engine>>,
     pub(crate) documents: Option<DocumentService>,
     /// The answers that may be given again.
@@ -71,7 +71,13 @@ impl TurnAnswer {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.watch.iter().for_each(AbortHandle::abort);
+        self.stop_watching();
+    }
+}
+
+impl Inner {
+    fn stop_watching(&self) {
+        self.watch.iter().for_each(|(watch, _)| watch.abort());
     }
 }
 
@@ -144,12 +150,33 @@ impl App {
         &self.0.scope
     }
 
+    /// Whether an assistant can answer in a mode and a format. If it seems not, its folder is looked at again: it may have been
+    /// changed a moment ago.
+    ///
+    /// # Errors
+    /// Says what is not there, and what is.
+    pub async fn can_answer(
+        &self,
+        assistant: &str,
+        mode: Option<&str>,
+        format: Option<&str>,
+    ) -> Result<Arc<AssistantInfo>, Error> {
+        let now = || self.assistants().get(assistant).and_then(|info| info.offering(assistant, mode, format));
+        match (now(), &self.0.watch) {
+            (Err(_), Some((_, look))) => {
+                look.and_wait().await;
+                now()
+            }
+            (known, _) => known,
+        }
+    }
+
     /// Asks an assistant one question in a conversation of its own, and waits for the answer.
     ///
     /// # Errors
     /// Fails when there is no such assistant, when the turn fails, or when the assistant asks something itself.
     pub async fn ask(&self, scope: &Scope, assistant: &str, question: &str) -> Result<TurnAnswer, Error> {
-        self.assistants().get(assistant)?;
+        self.can_answer(assistant, None, None).await?;
         let (engine, thread) = (self.engine()?, ThreadId::new());
         let run = engine.submit(scope, Turn::new(thread, assistant, Message::user(question))).await?.run;
         let mut events = turn_events(engine, scope, run, 0).await?;
@@ -177,7 +204,7 @@ impl App {
     /// Lets turns and loads come to the end of the step that they are at, for at most so long, and closes everything. What
     /// has not ended goes on when the application is opened again.
     pub async fn shutdown(&self, timeout: Duration) {
-        self.0.watch.iter().for_each(AbortHandle::abort);
+        self.0.stop_watching();
         let turns = async {
             if let Some(engine) = &self.0.engine {
                 engine.shutdown(timeout).await;

@@ -27,7 +27,7 @@ use crate::settings::Settings;
 /// Where an assistant comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AssistantOrigin {
-    /// It ships with ibid.
+    /// It ships with ibid, and nobody changed it.
     Shipped,
     /// It is in the user's folder.
     Folder,
@@ -59,7 +59,12 @@ pub fn known_assistants(settings: &Settings, extra_tools: &[String]) -> Result<V
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         found.retain(|other| other.name != name);
         let assistant = Assistant::load(&folder, extra_tools);
-        found.push(KnownAssistant { name, origin: AssistantOrigin::Folder, assistant });
+        let shipped = SHIPPED.iter().find(|shipped| shipped.name == name);
+        let origin = match shipped.filter(|shipped| shipped.is_in(&folder)) {
+            Some(_) => AssistantOrigin::Shipped,
+            None => AssistantOrigin::Folder,
+        };
+        found.push(KnownAssistant { name, origin, assistant });
     }
     found.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(found)
@@ -89,6 +94,23 @@ pub struct AssistantInfo {
     pub tools: Vec<Arc<dyn Tool>>,
     /// What is wrong with its folder since it was changed; until that is mended, it answers as before.
     pub problem: Option<String>,
+}
+
+impl AssistantInfo {
+    /// The same, if it has a mode and a format of these names. One that was registered in Rust says itself what it does with them.
+    pub(crate) fn offering(
+        self: Arc<Self>,
+        name: &str,
+        mode: Option<&str>,
+        format: Option<&str>,
+    ) -> Result<Arc<Self>, Error> {
+        let mode = mode.map_or(Ok(()), |mode| self.definition.mode(Some(mode)).map(drop));
+        let format = format.map_or(Ok(()), |format| self.definition.format(Some(format)).map(drop));
+        let offered = if self.definition.modes.is_empty() { Ok(()) } else { mode.and(format) };
+        offered
+            .map_err(|why| Error::NotOffered(format!("the assistant `{name}` cannot answer so: {why}")))?;
+        Ok(self)
+    }
 }
 
 /// Who can answer, and who cannot.

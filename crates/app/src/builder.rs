@@ -218,8 +218,8 @@ impl AppBuilder {
         let info = ServerInfo::of(&settings, &models);
         let scope = Scope::of(Tenant::local());
         let watch = parts.map(|parts| {
-            let watch = Watch::new(assistants.clone(), parts, graphs, documents.clone(), own);
-            tokio::spawn(watch.run()).abort_handle()
+            let (watch, look) = Watch::new(assistants.clone(), parts, graphs, documents.clone(), own);
+            (tokio::spawn(watch.run()).abort_handle(), look)
         });
         let answers = knowledge.map(|knowledge| -> Arc<dyn AnswerCache> { knowledge.answers });
         Ok(App::new(Inner {

@@ -15,6 +15,9 @@ pub enum Error {
     /// There is no such thing; says what there is.
     #[error("{0}")]
     Unknown(String),
+    /// An assistant does not offer what a turn wants of it.
+    #[error("{0}")]
+    NotOffered(String),
     /// An assistant is not in order.
     #[error(transparent)]
     Assistant(#[from] InvalidAssistant),

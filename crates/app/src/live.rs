@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use ibid_engine::{GraphEntry, Graphs};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::assistants::{AssistantOrigin, AssistantParts, AssistantRegistry, KnownAssistant, folders};
 use crate::documents::DocumentService;
@@ -16,6 +17,10 @@ use crate::error::Error;
 const BETWEEN: Duration = Duration::from_secs(2);
 /// And at every so many looks those are tried again who could not reach their servers.
 const AGAIN: u64 = 5;
+/// So long a question waits for a look at the folders.
+const LONGEST_LOOK: Duration = Duration::from_secs(5);
+/// So many questions may wait for one.
+const MOST_WAITING: usize = 16;
 /// A folder has at most so many files and folders in each other.
 const MOST_FILES: usize = 1000;
 const DEEPEST: usize = 4;
@@ -35,6 +40,21 @@ impl LiveAssistants {
     }
 }
 
+/// Asks for a look at the folders now.
+#[derive(Clone)]
+pub(crate) struct LookNow(mpsc::Sender<oneshot::Sender<()>>);
+
+impl LookNow {
+    /// Comes back when what changed was made anew, or it takes too long.
+    pub(crate) async fn and_wait(&self) {
+        let (done, is_done) = oneshot::channel();
+        if self.0.try_send(done).is_ok() {
+            // Whoever waits goes on with what there is.
+            let _ = tokio::time::timeout(LONGEST_LOOK, is_done).await;
+        }
+    }
+}
+
 /// What the files of a folder look like: their paths, sizes and times.
 type Fingerprint = Vec<(String, u64, Option<SystemTime>)>;
 
@@ -47,6 +67,7 @@ pub(crate) struct Watch {
     /// Assistants that a program brings; no folder takes their place.
     pub(crate) own: Vec<String>,
     seen: BTreeMap<String, Fingerprint>,
+    asked: mpsc::Receiver<oneshot::Sender<()>>,
 }
 
 impl Watch {
@@ -56,31 +77,38 @@ impl Watch {
         graphs: Graphs,
         documents: Option<DocumentService>,
         own: Vec<String>,
-    ) -> Self {
+    ) -> (Self, LookNow) {
         let seen = fingerprints(&parts.settings.assistants);
-        Self { live, parts, graphs, documents, own, seen }
+        let (look, asked) = mpsc::channel(MOST_WAITING);
+        (Self { live, parts, graphs, documents, own, seen, asked }, LookNow(look))
     }
 
     /// Looks for changes until it is aborted.
     pub(crate) async fn run(mut self) {
         for round in 1_u64.. {
-            tokio::time::sleep(BETWEEN).await;
-            if round.is_multiple_of(AGAIN) {
+            let asked = tokio::time::timeout(BETWEEN, self.asked.recv()).await.ok().flatten();
+            if round.is_multiple_of(AGAIN) && asked.is_none() {
                 self.try_again().await;
             }
-            let folder = self.parts.settings.assistants.clone();
-            let Ok(now) = tokio::task::spawn_blocking(move || fingerprints(&folder)).await else { continue };
-            if now == self.seen {
-                continue;
-            }
-            let names =
-                now.keys().chain(self.seen.keys()).cloned().collect::<std::collections::BTreeSet<_>>();
-            let changed = names.into_iter().filter(|name| now.get(name) != self.seen.get(name));
-            let changed: Vec<String> = changed.filter(|name| !self.own.contains(name)).collect();
-            self.seen = now;
-            if let Err(error) = self.make_anew(&changed).await {
-                tracing::warn!("the assistants cannot be read again: {error}");
-            }
+            self.look().await;
+            // Who asked may have gone.
+            asked.map(|asked| asked.send(()));
+        }
+    }
+
+    /// Makes those anew whose folders changed.
+    async fn look(&mut self) {
+        let folder = self.parts.settings.assistants.clone();
+        let Ok(now) = tokio::task::spawn_blocking(move || fingerprints(&folder)).await else { return };
+        if now == self.seen {
+            return;
+        }
+        let names = now.keys().chain(self.seen.keys()).cloned().collect::<std::collections::BTreeSet<_>>();
+        let changed = names.into_iter().filter(|name| now.get(name) != self.seen.get(name));
+        let changed: Vec<String> = changed.filter(|name| !self.own.contains(name)).collect();
+        self.seen = now;
+        if let Err(error) = self.make_anew(&changed).await {
+            tracing::warn!("the assistants cannot be read again: {error}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! The assistants that ship with ibid, as files.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use crate::folder::{Assistant, InvalidAssistant};
 
@@ -50,6 +51,13 @@ impl Shipped {
         let files: BTreeMap<String, String> =
             self.files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
         Assistant::read(self.name, &files, &[])
+    }
+
+    /// Whether a folder has just what ships, as that of ibid's own sources does.
+    pub fn is_in(&self, folder: &Path) -> bool {
+        self.files
+            .iter()
+            .all(|(path, text)| std::fs::read_to_string(folder.join(path)).is_ok_and(|own| own == *text))
     }
 }
 

@@ -87,6 +87,7 @@ impl Conversations {
     ) -> anyhow::Result<RunId> {
         match &self.place {
             Running::Here { app, scope } => {
+                app.can_answer(&self.assistant, options.mode(), options.format()).await?;
                 let turn = Turn::new(thread, &self.assistant, Message::user(question));
                 Ok(app.engine()?.submit(scope, Turn { options, ..turn }).await?.run)
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ibid_app::{App, AssistantInfo, Cells, CheckResult, DocumentService, Error, HealthCheck, ServerInfo};
-use ibid_core::{RunId, Scope};
+use ibid_core::{RunId, Scope, TurnOptions};
 use ibid_engine::Engine;
 use ibid_telemetry::MetricsRegistry;
 use tokio::sync::Mutex;
@@ -128,5 +128,11 @@ impl ServerState {
     /// One that can answer.
     pub(crate) fn assistant(&self, name: &str) -> Result<Arc<AssistantInfo>, Problem> {
         Ok(self.0.app.assistants().get(name)?)
+    }
+
+    /// Whether an assistant can answer as a turn wants it, by its folder as it is now.
+    pub(crate) async fn can_answer(&self, name: &str, options: &TurnOptions) -> Result<(), Problem> {
+        self.0.app.can_answer(name, options.mode(), options.format()).await?;
+        Ok(())
     }
 }

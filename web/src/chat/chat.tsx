@@ -295,6 +295,7 @@ function useTurnOptions(
       answers?.assistant_id ??
       known(runs[0]?.assistant_id) ??
       (thread ? undefined : known(localStorage.getItem(LAST_ASSISTANT))) ??
+      known("default") ??
       assistants[0]?.assistant_id ??
       "";
     return { ...storedOptions(thread), ...(pinned && { document: pinned.id }), assistant };

@@ -18,7 +18,7 @@ use crate::turn::{TurnState, TurnUpdate};
 const MOST_SECTIONS: usize = 3;
 
 /// All searches together have at most so many tokens.
-const MOST_TOKENS: usize = 1000;
+const MOST_TOKENS: usize = 400;
 
 /// The searches as a model writes them.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]

@@ -5,15 +5,18 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use ibid_app::{
-    CheckResult, ModelCatalog, NO_EMBEDDING, Settings, data_folder_check, disk_check, embedding_check,
-    engine_database_check, engine_file_check, grounding_check, outdated_runtime_check, pdf_check,
-    provider_check, recognition_check, reranking_check, sandbox_check, set_aside_loads_check,
+    CheckResult, KnownAssistant, ModelCatalog, NO_EMBEDDING, Settings, data_folder_check, disk_check,
+    embedding_check, engine_database_check, engine_file_check, grounding_check, known_assistants,
+    outdated_runtime_check, pdf_check, provider_check, recognition_check, reranking_check, sandbox_check,
+    set_aside_loads_check,
 };
 
 use super::{caller, runtime};
 use crate::config::Loaded;
 
 const PULL: &str = "`ibid models pull` brings a model that runs here, and what it needs";
+const NO_CHAT_FOUND: &str = "no chat model is configured, and no Ollama (port 11434), llama.cpp (8080), vLLM (8000) or LM Studio \
+    (1234) answers on this machine; start one, or add a model to ibid.toml";
 const MEND_RERANKER: &str = "mend `rerank` in ibid.toml, or take it out: reranking is optional";
 
 /// Checks everything, prints one line for each, and fails if something is wrong.
@@ -50,6 +53,7 @@ pub(super) fn run(loaded: anyhow::Result<Loaded>) -> anyhow::Result<ExitCode> {
                 }
             }
             runtime.block_on(models(&loaded.config, &mut findings));
+            assistants(&loaded.config, &mut findings);
             findings.push(("sandbox".to_owned(), runtime.block_on(sandbox_check(&loaded.config))));
             findings.push(("PDFs".to_owned(), pdf_check(&loaded.config)));
             let outdated = outdated_runtime_check(&loaded.config);
@@ -93,15 +97,16 @@ async fn models(config: &Settings, findings: &mut Vec<(String, CheckResult)>) {
         };
         find(&format!("model {name}"), finding);
     }
-    if config.models.is_empty()
-        && let Ok(chat) = models.chat_of("answer", None).await
-        && let Some((provider, model)) = models.chat_in_use()
-    {
-        let window = chat.first().context_tokens();
-        find(
-            "model answer",
-            CheckResult::fine(format!("{model} of {provider} was found, {window} tokens at once")),
-        );
+    if config.models.is_empty() {
+        let found = models.chat_of("answer", None).await;
+        let finding = match (found, models.chat_in_use()) {
+            (Ok(chat), Some((provider, model))) => {
+                let window = chat.first().context_tokens();
+                CheckResult::fine(format!("{model} of {provider} was found, {window} tokens at once"))
+            }
+            _ => CheckResult::missing(NO_CHAT_FOUND),
+        };
+        find("model answer", finding);
     }
     find("embedding", embedding(&models).await);
     find("reranking", reranking(&models).await);
@@ -110,6 +115,22 @@ async fn models(config: &Settings, findings: &mut Vec<(String, CheckResult)>) {
         Ok(Some(grounding)) => find("grounding", grounding_check(grounding.as_ref()).await),
         Err(error) => {
             find("grounding", wrong(&error.into(), "mend `grounding` in ibid.toml, or take it out"));
+        }
+    }
+}
+
+/// Says which assistants are not in order.
+fn assistants(config: &Settings, findings: &mut Vec<(String, CheckResult)>) {
+    let known = match known_assistants(config, &[]) {
+        Ok(known) => known,
+        Err(error) => {
+            return findings.push(("assistants".to_owned(), wrong(&error.into(), "mend the folder")));
+        }
+    };
+    for KnownAssistant { name, assistant, .. } in known {
+        if let Err(error) = assistant {
+            let help = format!("`ibid assistants check {name}` says what is wrong");
+            findings.push((format!("assistant {name}"), wrong(&error.into(), &help)));
         }
     }
 }

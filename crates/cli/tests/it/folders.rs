@@ -6,13 +6,13 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ibid_testkit::{Reply, Script, ScriptedServer};
+use ibid_testkit::{Reply, Script, ScriptedServer, Seen};
 use serde_json::Value;
 
 use crate::assistants::with_model;
 use crate::documents::folder;
 use crate::serve::Serving;
-use crate::{printed, run};
+use crate::{printed, refused, run};
 
 /// What the server answers to a request without a body.
 fn get(server: &Serving, path: &str) -> String {
@@ -63,7 +63,11 @@ fn write(folder: &Path, name: &str, text: &str) {
 async fn folders_are_followed_while_the_server_runs() {
     let folder = folder();
     let folder = folder.path();
-    let model = ScriptedServer::start(Script::new().by(|_| Reply::text("Nine days [1]."))).await;
+    let reply = |seen: &Seen| match seen.body["response_format"].is_object() {
+        true => Reply::text(r#"{"answer": "Nine days [1].", "days": 9, "citations": []}"#),
+        false => Reply::text("Nine days [1]."),
+    };
+    let model = ScriptedServer::start(Script::new().by(reply)).await;
     with_model(folder, &model.url());
     let port = file_server(
         "# Leave\n\nEvery employee has nine days of leave in the first year, which is paid. Whoever stays longer has two days more for every year, up to thirty days.",
@@ -96,6 +100,17 @@ async fn folders_are_followed_while_the_server_runs() {
     write(folder, "leave-desk", &definition.replace("Leave desk", "Mended desk"));
     let mended = until(&server, "/assistants/leave-desk", "Mended desk");
     assert!(!mended.contains("problem"), "{mended}");
+
+    // A format that is not there is refused before the turn; once it is written, it is there for the next question.
+    let days = ["ask", "leave-desk", "--format", "days", "How many days of leave are there?"];
+    refused(&run(folder, &days), 1, "there is no format `days`");
+    let formats = folder.join("assistants/leave-desk/formats");
+    std::fs::create_dir_all(&formats).unwrap();
+    let schema = r#"{"type": "object", "properties": {"answer": {"type": "string"}, "days": {"type": ["integer", "null"]}}}"#;
+    std::fs::write(formats.join("days.json"), schema).unwrap();
+    write(folder, "leave-desk", &format!("formats = ['text', 'days']\n{definition}"));
+    let answer = printed(&run(folder, &days));
+    assert!(answer.contains("\"days\":9") || answer.contains("\"days\": 9"), "{answer}");
 
     // A new one, and one that goes.
     write(folder, "second-desk", "title = 'Second desk'\n");

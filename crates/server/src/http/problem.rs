@@ -217,6 +217,7 @@ impl From<ibid_app::Error> for Problem {
             ibid_app::Error::Engine(error) => error.into(),
             ibid_app::Error::Store(error) => error.into(),
             ibid_app::Error::Unknown(what) => Self::not_found(what),
+            ibid_app::Error::NotOffered(what) => Self::invalid(what),
             ibid_app::Error::Missing(what) => Self::unavailable(what),
             error => Self::internal(&error),
         }

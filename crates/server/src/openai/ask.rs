@@ -27,12 +27,10 @@ impl Asked {
     /// From the messages of a conversation: the last one is what is asked. What tells a model who it is, is left out: an
     /// assistant has its own instructions.
     pub(super) fn of(
-        app: &ServerState,
         assistant: &str,
         mut said: Vec<Message>,
         body: &Map<String, Value>,
     ) -> Result<Self, Problem> {
-        app.assistant(assistant)?;
         said.retain(|message| message.role != Role::System);
         let message = said.pop().filter(|message| message.role == Role::User);
         let message = message.ok_or_else(|| Problem::invalid("the last message must be the user's"))?;
@@ -69,6 +67,7 @@ impl Asked {
         thread: Option<ThreadId>,
         lifetime: Lifetime,
     ) -> Result<Answer, Problem> {
+        app.can_answer(&self.assistant, &self.options).await?;
         let id = thread.unwrap_or_else(ThreadId::new);
         if thread.is_none() {
             app.engine().create_thread(&caller.scope, id, Map::new(), lifetime).await?;

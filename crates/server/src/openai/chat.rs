@@ -38,7 +38,7 @@ async fn complete(
         return Err(Problem::invalid("an assistant answers once: `n` must be 1"));
     }
     Asked::refuse(&body, body.get("response_format"))?;
-    let asked = Asked::of(&app, model, crate::messages::read_all(messages)?, &body)?;
+    let asked = Asked::of(model, crate::messages::read_all(messages)?, &body)?;
     let answer = asked.begin(&app, &caller, None, Lifetime::Temporary).await?;
     let head = Head {
         id: format!("chatcmpl-{}", answer.run),

@@ -51,7 +51,7 @@ async fn create(
     if body.get("conversation").is_some_and(|conversation| !conversation.is_null()) {
         return Err(Problem::invalid("go on with `previous_response_id`; `conversation` is not supported"));
     }
-    let mut asked = Asked::of(&app, model, read(input)?, &body)?;
+    let mut asked = Asked::of(model, read(input)?, &body)?;
     let (kept, background) = (flag("store").unwrap_or(true), flag("background").unwrap_or(false));
     let lifetime = if kept { Lifetime::Kept } else { Lifetime::Temporary };
     let previous = text("previous_response_id").map(str::to_owned);

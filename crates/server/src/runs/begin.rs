@@ -193,8 +193,9 @@ pub(super) async fn begin(
     asked: Create,
     headers: &HeaderMap,
 ) -> Result<Begun, Problem> {
-    app.assistant(&asked.assistant_id)?;
     asked.check()?;
+    let options = asked.options();
+    app.can_answer(&asked.assistant_id, &options).await?;
     if let Some(command) = &asked.command {
         let Some(thread) = thread else {
             return Err(Problem::unreadable("an answer belongs to a thread; say which one in the path"));
@@ -224,7 +225,7 @@ pub(super) async fn begin(
         return Err(Problem::invalid(hint));
     };
     let turn = Turn {
-        options: asked.options(),
+        options,
         stream_modes: asked.modes(),
         when_busy: asked.when_busy()?,
         metadata: asked.metadata.clone().unwrap_or_default(),
