@@ -129,6 +129,11 @@ eval-retrieval data="../shared/data" questions="1500": fetch-test-models
 eval-quotes data="../shared/data": fetch-test-models
     cargo run --quiet --package ibid-bench -- quotes {{data}}
 
+# What is read of office files beside LibreOffice, which has to be installed, with poppler's pdftotext: minutes
+eval-office +folders: fetch-test-models
+    cargo build --quiet --package ibid-reading --example read
+    python3 crates/reading/tests/office.py "${CARGO_TARGET_DIR:-target}/debug/examples/read" ~/.cache/ibid/test-models/pdfium/libpdfium.so {{folders}}
+
 # Whether values are told from those of another row, column, period or unit: 2,000 statements from real tables and prose
 eval-cells data="../shared/data": fetch-test-models
     cargo run --quiet --package ibid-bench -- cells {{data}}

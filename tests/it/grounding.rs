@@ -31,6 +31,7 @@ impl Text {
             kind: "general".to_owned(),
             language: "en".to_owned(),
             page: 1,
+            location: None,
             chunks: (0, 0),
             path: Vec::new(),
             text: text.to_owned(),

@@ -172,6 +172,9 @@ function reply(asked: Asked): Reply {
   if (last.includes("slowly")) return { text: LONG, every: 60 };
   if (last.includes("aside")) return { text: LONG, every: 20 };
   if (last.includes("mistaken")) return { text: "The general rate of duty for 8539.52.00 is 20% [1]." };
+  if (last.includes("import records kept"))
+    return { text: 'They are kept "for five years from the date of entry" [1].' };
+  if (last.includes("storage fee")) return { text: 'It is 6.2 EUR for the month: "Storage of a cold pallet" [1].' };
   if (last.includes("hostile")) return { text: HOSTILE, every: 2 };
   return { text: LED, every: 5 };
 }

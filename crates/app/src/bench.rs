@@ -182,6 +182,7 @@ impl Texts {
                 kind: "general".to_owned(),
                 language: String::new(),
                 page: text.page,
+                location: None,
                 chunks: (0, 0),
                 path: Vec::new(),
                 text: text.text.trim().to_owned(),

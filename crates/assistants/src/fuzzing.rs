@@ -108,6 +108,7 @@ fn passage(number: u32, text: &str, corpus: &Corpus) -> Passage {
         kind: "general".to_owned(),
         language: String::new(),
         page: number,
+        location: None,
         chunks: (0, 0),
         path: vec!["A heading".to_owned()],
         text: text.to_owned(),

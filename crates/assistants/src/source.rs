@@ -96,7 +96,12 @@ impl Source {
                     [] => String::new(),
                     path => format!(" section=\"{}\"", attribute(&path.join(" > "))),
                 };
-                format!("document=\"{}\" page=\"{}\"{section}", attribute(&passage.title), passage.page)
+                let place = match &passage.location {
+                    None => String::new(),
+                    Some(location) => format!(" place=\"{}\"", attribute(&location.in_words(passage.page))),
+                };
+                let title = attribute(&passage.title);
+                format!("document=\"{title}\" page=\"{}\"{place}{section}", passage.page)
             }
             Origin::Tool { tool, .. } => format!("tool=\"{}\"", attribute(tool)),
             Origin::Web(page) => {
@@ -116,6 +121,7 @@ impl Source {
                 document_type: passage.kind.clone(),
                 title: Some(passage.title.clone()),
                 page: Some(passage.page),
+                location: passage.location.clone(),
                 section: Some(passage.path.clone()),
                 score: Some(passage.score),
             },
@@ -125,6 +131,7 @@ impl Source {
                 document_type: "web".to_owned(),
                 title: Some(page.title.clone()),
                 page: None,
+                location: None,
                 section: None,
                 score: None,
             },
@@ -134,6 +141,7 @@ impl Source {
                 document_type: "tool".to_owned(),
                 title: None,
                 page: None,
+                location: None,
                 section: None,
                 score: None,
             },

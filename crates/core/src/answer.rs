@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::cache::CachedFrom;
 use crate::evidence::{DocumentId, DocumentName};
+use crate::location::{Location, place_in_words};
 use crate::model::Usage;
 use crate::research::ResearchRound;
 
@@ -244,6 +245,9 @@ pub struct Citation {
     pub title: String,
     /// The page; none for what a tool gave back.
     pub page: Option<u32>,
+    /// Where it stands in the terms of its format: sheet and cells, slide, heading and paragraph. None for a PDF.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<Location>,
     /// The words that support the answer, as the source has them; what was quoted if they were not found.
     pub snippet: String,
     /// Whether the quotation was found.
@@ -262,6 +266,13 @@ pub struct Citation {
     /// What the model quoted. It is needed while the answer is checked, and not stored.
     #[serde(skip)]
     pub quoted: String,
+}
+
+impl Citation {
+    /// Where it stands, in words; none for what a tool gave back.
+    pub fn place(&self) -> Option<String> {
+        self.page.map(|page| place_in_words(self.location.as_ref(), page))
+    }
 }
 
 /// How a quotation was found.
@@ -396,6 +407,9 @@ pub struct SourceInfo {
     /// The page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<u32>,
+    /// Where it stands in the terms of its format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<Location>,
     /// The headings over it, from the highest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<Vec<String>>,

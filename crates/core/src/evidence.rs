@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::location::{Location, place_in_words};
 use crate::table::{TableRecord, TableRows};
 use crate::table_query::{TableAnswer, TableQuery};
 use crate::{Corpus, Scope};
@@ -20,7 +21,8 @@ impl std::fmt::Display for DocumentId {
     }
 }
 
-/// A part of a page, in points from its upper left corner, and the part of a text that stands there.
+/// A part of a page, in points from its upper left corner, and the part of a text that stands there. On a sheet, columns and rows
+/// are counted instead; in a text without pages, the paragraphs under a heading.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BoundingBox {
     /// Left, top, right, bottom.
@@ -49,6 +51,9 @@ pub struct Passage {
     pub language: String,
     /// The page, from 1.
     pub page: u32,
+    /// What that page is in the terms of its format: a sheet, a slide. None for a page of a PDF.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<Location>,
     /// The first and last chunk of the document that it holds, counted from 0.
     pub chunks: (u32, u32),
     /// The headings over it, from the highest.
@@ -68,6 +73,11 @@ pub struct Passage {
 }
 
 impl Passage {
+    /// Where it stands, in words.
+    pub fn place(&self) -> String {
+        place_in_words(self.location.as_ref(), self.page)
+    }
+
     /// The rows of its tables with their cells, in their order.
     pub fn records(&self) -> impl Iterator<Item = TableRecord<'_>> {
         self.tables.iter().flat_map(|table| table.records(&self.text))

@@ -232,6 +232,7 @@ mod tests {
             document_type: "tariff".to_owned(),
             title: Some("Chapter 85".to_owned()),
             page: Some(page),
+            location: None,
             section: None,
             score: None,
         }
@@ -245,6 +246,7 @@ mod tests {
             document_type: text(),
             title: "Chapter 85".to_owned(),
             page: Some(page),
+            location: None,
             snippet: text(),
             found,
             boxes: Vec::new(),

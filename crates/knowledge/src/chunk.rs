@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use ibid_core::Location;
 use ibid_core::evidence::BoundingBox;
 use ibid_core::table::{BAR, CellKind, TableColumn, TableRow, TableRows, cells};
-use ibid_reading::page::{Block, Line, Page, Rect, Row, Table, shortened};
+use ibid_reading::page::{Block, Line, Page, PageUnit, Rect, Row, Table, shortened};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use text_splitter::{ChunkConfig, TextSplitter};
+
+use crate::document::location;
 
 /// A longer name of a column or heading is cut where it is repeated.
 const LONGEST_NAME: usize = 160;
@@ -34,6 +37,9 @@ impl Default for ChunkSize {
 pub struct Chunk {
     /// The page that it stands on, from 1.
     pub page: u32,
+    /// What that page is in the terms of its format; none for a page of a PDF.
+    #[serde(default)]
+    pub location: Option<Location>,
     /// The headings over it, and the rows that govern its first row.
     pub path: Vec<String>,
     /// What it says.
@@ -61,9 +67,16 @@ pub(crate) fn whole(path: &[String], text: &str) -> String {
 
 /// The chunks of a document whose pages were completed together.
 pub(crate) fn chunks(pages: &[Page], size: ChunkSize) -> Vec<Chunk> {
-    let mut chunker =
-        Chunker { size, headings: Vec::new(), chunks: Vec::new(), section: Section::default(), tables: 0 };
+    let mut chunker = Chunker {
+        size,
+        location: None,
+        headings: Vec::new(),
+        chunks: Vec::new(),
+        section: Section::default(),
+        tables: 0,
+    };
     for page in pages.iter().filter(|page| page.skipped.is_none()) {
+        chunker.begin(page);
         for block in &page.blocks {
             match block {
                 Block::Heading { level, lines } => chunker.heading(*level, lines, page.number),
@@ -147,6 +160,7 @@ fn is_broken(before: &str, line: &str) -> bool {
 
 struct Chunker {
     size: ChunkSize,
+    location: Option<Location>,
     headings: Vec<(u8, String)>,
     chunks: Vec<Chunk>,
     section: Section,
@@ -155,6 +169,19 @@ struct Chunker {
 }
 
 impl Chunker {
+    /// Begins a page. What stands on a sheet, slide or the like is under no heading of the one before; the name of a sheet and
+    /// of an attachment is a heading of its own.
+    fn begin(&mut self, page: &Page) {
+        self.location = page.label.as_ref().map(location);
+        let Some(label) = &page.label else { return };
+        if !matches!(label.unit, PageUnit::Page | PageUnit::Section) {
+            self.headings.clear();
+        }
+        if matches!(label.unit, PageUnit::Sheet | PageUnit::Attachment) && !label.name.is_empty() {
+            self.headings.push((0, shortened(&label.name, LONGEST_NAME)));
+        }
+    }
+
     fn heading(&mut self, level: u8, lines: &[Line], page: u32) {
         self.close(page);
         let text = lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join(" ");
@@ -183,6 +210,7 @@ impl Chunker {
             let places = section.places(start, start + text.len());
             self.chunks.push(Chunk {
                 page,
+                location: self.location.clone(),
                 path: self.path(),
                 text: text.to_owned(),
                 places,
@@ -238,6 +266,7 @@ impl Chunker {
         let path = self.path().into_iter().chain(first.path.iter().cloned()).collect();
         self.chunks.push(Chunk {
             page,
+            location: self.location.clone(),
             path,
             text,
             codes: rows.iter().filter_map(|row| row.code.clone()).collect(),

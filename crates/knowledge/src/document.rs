@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use ibid_core::evidence::DocumentId;
-use ibid_core::{Corpus, Label, Tenant};
-use ibid_reading::page::{Block, Page};
+use ibid_core::{Corpus, Label, Location, LocationUnit, Tenant};
+use ibid_reading::page::{Block, Page, PageLabel, PageUnit, shortened};
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -15,6 +15,9 @@ use sha2::{Digest, Sha256};
 
 use crate::state::StateRecord;
 use crate::{ChunkSize, ContentHash, DocumentState};
+
+/// A longer name of a sheet, slide or chapter is cut.
+const LONGEST_NAME: usize = 160;
 
 /// A document and what is known of it, with a record of each page, or only their [`PageCounts`].
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -77,6 +80,9 @@ pub(crate) fn count(number: usize) -> u32 {
 pub struct PageRecord {
     /// Its number, from 1.
     pub number: u32,
+    /// What it is in the terms of its format: a sheet, a slide. None for a page of a PDF.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<Location>,
     /// How it was read: text, table, scanned, empty or garbled.
     pub kind: String,
     /// Why it is left out of the search.
@@ -104,6 +110,7 @@ impl PageRecord {
         });
         Self {
             number: page.number,
+            location: page.label.as_ref().map(location),
             kind: page.kind.name().to_owned(),
             skipped: page.skipped.map(|skip| skip.name().to_owned()),
             characters: count(page.text().chars().filter(|char| !char.is_whitespace()).count()),
@@ -112,6 +119,20 @@ impl PageRecord {
             remarks: page.remarks.clone(),
         }
     }
+}
+
+/// What a page is in the terms of its format, for those who cite it.
+pub(crate) fn location(label: &PageLabel) -> Location {
+    let unit = match label.unit {
+        PageUnit::Page => LocationUnit::Page,
+        PageUnit::Section => LocationUnit::Section,
+        PageUnit::Sheet => LocationUnit::Sheet,
+        PageUnit::Slide => LocationUnit::Slide,
+        PageUnit::Chapter => LocationUnit::Chapter,
+        PageUnit::Message => LocationUnit::Message,
+        PageUnit::Attachment => LocationUnit::Attachment,
+    };
+    Location::of(unit, shortened(&label.name, LONGEST_NAME))
 }
 
 /// How many pages a document has, and how they were read. It is read from the records of the pages, or as it is sent.

@@ -467,6 +467,7 @@ mod tests {
             kind: String::new(),
             language: String::new(),
             page,
+            location: None,
             chunks: (number, number),
             path: Vec::new(),
             text: format!("text {number}"),

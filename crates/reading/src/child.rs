@@ -1,8 +1,9 @@
 //! The inside of a reading process: limits first, then the file.
 
 use std::io::{Read, Write};
+use std::ops::Range;
 
-use crate::formats::Parser;
+use crate::formats::{Parsed, Parser};
 use crate::protocol::{Failure, Output, ReaderMessage, Request, Work};
 use crate::sandbox::Duty;
 use crate::{pdf, recognition, sandbox};
@@ -50,17 +51,21 @@ fn attempt(request: &str, input: &mut dyn Read, output: &mut Output<'_>) -> Resu
             let library = pdfium.ok_or_else(|| Failure::Library("no path is configured".to_owned()))?;
             pdf::read(bytes, &library, images, pages, output)
         }
-        Parser::Text(parse) => {
-            let (title, found) = parse(&decoded(&bytes));
-            let count = u32::try_from(found.len()).map_err(|_| Failure::TooManyPages(u32::MAX))?;
-            output.opened(count, title);
-            for page in found.into_iter().filter(|page| pages.contains(&(page.number - 1))) {
-                output.page(page);
-            }
-            Ok(())
-        }
+        Parser::Text(parse) => tell(parse(&decoded(&bytes)), &pages, output),
+        Parser::Whole(parse) => tell(parse(&bytes)?, &pages, output),
+        Parser::Images(read) => read(&bytes, images, pages, output),
         Parser::Rows(read) => read(bytes, pages, output),
     }
+}
+
+/// Tells the pages that are wanted of a document that was read at once.
+fn tell((title, found): Parsed, wanted: &Range<u32>, output: &mut Output<'_>) -> Result<(), Failure> {
+    let count = u32::try_from(found.len()).map_err(|_| Failure::TooManyPages(u32::MAX))?;
+    output.opened(count, title);
+    for page in found.into_iter().filter(|page| wanted.contains(&(page.number - 1))) {
+        output.page(page);
+    }
+    Ok(())
 }
 
 /// UTF-8 where it is, else what a byte order mark says, else the Western code page.

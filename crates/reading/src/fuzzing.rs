@@ -99,7 +99,7 @@ fn page(number: u32, text: &str) -> Page {
     let is_table = blocks.iter().any(|block| matches!(block, Block::Table(_)));
     let kind = if is_table { PageKind::Table } else { PageKind::Text };
     let height = 60.0 * LINE;
-    Page { number, width: 600.0, height, kind, skipped: None, remarks: Vec::new(), blocks }
+    Page { number, width: 600.0, height, kind, label: None, skipped: None, remarks: Vec::new(), blocks }
 }
 
 fn table(line: &str, left: f32, place: Option<Rect>) -> Block {

@@ -18,7 +18,9 @@ mod sandbox;
 pub mod whole;
 
 pub use child::read_in_this_process;
-pub use formats::{FILE_FORMATS, FileFormat, FormatEntry, format_of, format_of_name, format_of_rows};
+pub use formats::{
+    FILE_FORMATS, FileFormat, FormatEntry, SNIFFED, format_of, format_of_name, format_of_rows,
+};
 pub use protocol::Failure;
 pub use reader::{Reader, ReaderLimits, Reading};
 pub use sandbox::SandboxStatus;

@@ -63,6 +63,9 @@ pub struct Page {
     pub height: f32,
     /// What kind of page it is.
     pub kind: PageKind,
+    /// What it is in the terms of its format; none for a page as paper has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<PageLabel>,
     /// Why it counts as a page without content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<Skip>,
@@ -71,6 +74,35 @@ pub struct Page {
     pub remarks: Vec<String>,
     /// Its content in reading order.
     pub blocks: Vec<Block>,
+}
+
+/// What a page is in the terms of its format: the sheet `Rates`, the slide on costs.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct PageLabel {
+    /// What its format has in the place of pages.
+    pub unit: PageUnit,
+    /// Its name there; empty if it has none.
+    pub name: String,
+}
+
+/// What a format has in the place of pages, and what a place in it ([`Rect`]) counts.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PageUnit {
+    /// A page of a text whose places count the paragraphs under a heading.
+    Page,
+    /// A part of a text without pages; its places count the paragraphs under a heading.
+    Section,
+    /// A sheet; its places count columns and rows.
+    Sheet,
+    /// A slide.
+    Slide,
+    /// A chapter of a book.
+    Chapter,
+    /// An e-mail.
+    Message,
+    /// A page of what is attached to an e-mail.
+    Attachment,
 }
 
 /// How a page was read.
@@ -116,6 +148,8 @@ pub enum Skip {
     Index,
     /// It has only what every page has: a running header or footer.
     HeaderOnly,
+    /// Its author hid it.
+    Hidden,
     /// It could not be read; the remarks say why.
     NotRead,
 }
@@ -129,6 +163,7 @@ impl Skip {
             Self::Blank => "blank",
             Self::Index => "index",
             Self::HeaderOnly => "header only",
+            Self::Hidden => "hidden",
             Self::NotRead => "not read",
         }
     }
@@ -242,6 +277,7 @@ impl Page {
             width: 0.0,
             height: 0.0,
             kind: PageKind::Empty,
+            label: None,
             skipped: Some(Skip::NotRead),
             remarks: vec![format!("Not read: {why}.")],
             blocks: Vec::new(),
@@ -265,10 +301,14 @@ impl Page {
         self.width.is_finite() && self.height.is_finite() && self.blocks.iter().all(block)
     }
 
-    /// Notes that it is an image whose text is not known, and why.
+    /// Notes why its text was not recognised: as much of it as was read otherwise stays.
     pub(crate) fn not_recognised(&mut self, why: &str) {
-        self.skipped = Some(Skip::NotRead);
-        self.remarks.push(format!("It is an image, and its text was not recognised: {why}."));
+        if self.blocks.is_empty() {
+            self.skipped = Some(Skip::NotRead);
+            self.remarks.push(format!("It is an image, and its text was not recognised: {why}."));
+        } else {
+            self.remarks.push(format!("Its text was not recognised: {why}."));
+        }
     }
 
     /// Everything it says, block by block.

@@ -94,6 +94,17 @@ pub enum Failure {
     /// The process ended without a word.
     #[error("reading it was ended: {0}")]
     Ended(String),
+    /// It is in a format that is not read any more.
+    #[error("Word and PowerPoint files of before 2007 are not read; save it as .docx or .pptx")]
+    Legacy,
+    /// Its parts are larger than is read.
+    #[error("unpacked, the file is larger than is read ({0} MB); split it")]
+    TooLarge(u64),
+    /// Its sheets have more cells than are read.
+    #[error(
+        "the file has more than {0} cells that say something; split it, or load it as a catalogue from CSV"
+    )]
+    TooManyCells(usize),
     /// The file has more pages than are read.
     #[error("the file has {0} pages, more than are read from one file")]
     TooManyPages(u32),

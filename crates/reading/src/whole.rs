@@ -36,7 +36,12 @@ pub fn complete(pages: &mut [Page], least: usize) {
         let end = page.blocks.len();
         for (at, block) in page.blocks.iter_mut().enumerate() {
             let Block::Table(table) = block else { continue };
-            let before = last.take().filter(|before| before.goes_on(table, page.number, at));
+            // Where a sheet goes on, its reader knows.
+            let knows = page.label.is_some();
+            let goes_on = |before: &Last| {
+                if knows { table.continues } else { before.goes_on(table, page.number, at) }
+            };
+            let before = last.take().filter(goes_on);
             let mut governs = Vec::new();
             if let Some(before) = before {
                 if table.columns != before.columns {

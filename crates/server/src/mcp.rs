@@ -182,11 +182,11 @@ impl Mcp {
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResult, Problem> {
         let assistant = ask.assistant.as_deref().unwrap_or("default");
-        self.app.assistant(assistant)?;
         let thread = ask.thread.as_deref().map_or_else(|| Ok(ThreadId::new()), crate::http::thread_id)?;
         let mut turn = Turn::new(thread, assistant, Message::user(ask.question));
         turn.trace = caller.trace;
         turn.options = TurnOptions::narrowing_in(&ask.narrowing).with(ask.mode, ask.format);
+        self.app.can_answer(assistant, &turn.options).await?;
         let engine = self.app.engine();
         let run = engine.submit(&caller.scope, turn).await?.run;
         let mut events = turn_events(engine, &caller.scope, run, 0).await?;
@@ -237,10 +237,10 @@ fn in_words(message: &Message) -> String {
     for citation in message.metadata.iter().flat_map(|metadata| &metadata.citations) {
         let found = json!(citation.found);
         text.push_str(&format!(
-            "\n[{}] {}, page {} ({}): {}",
+            "\n[{}] {}, {} ({}): {}",
             citation.source,
             citation.title,
-            json!(citation.page),
+            citation.place().unwrap_or_else(|| "no page".to_owned()),
             found.as_str().unwrap_or("not quoted"),
             citation.snippet
         ));
@@ -277,7 +277,7 @@ fn to_wire(output: ToolOutput) -> CallToolResult {
 /// What is said, and passages with their pages.
 fn listed(said: Option<String>, passages: &[Passage]) -> String {
     let words =
-        passages.iter().map(|passage| format!("{}, page {}\n{}", passage.title, passage.page, passage.text));
+        passages.iter().map(|passage| format!("{}, {}\n{}", passage.title, passage.place(), passage.text));
     said.into_iter().chain(words).collect::<Vec<_>>().join("\n\n")
 }
 

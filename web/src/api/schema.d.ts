@@ -3272,6 +3272,8 @@ export interface components {
              * @description The page; none for what a tool gave back.
              */
             page?: number | null;
+            /** @description Where it stands in the terms of its format: sheet and cells, slide, heading and paragraph. None for a PDF. */
+            location?: components["schemas"]["Location"] | null;
             /** @description The words that support the answer, as the source has them; what was quoted if they were not found. */
             snippet: string;
             /** @description Whether the quotation was found. */
@@ -3285,6 +3287,24 @@ export interface components {
             /** @description When it was retrieved, as RFC 3339 has it, if it is a page of the web. */
             retrieved_at?: string | null;
         };
+        /** @description A place in a document whose format has more to say of it than the number of a page. */
+        Location: {
+            /** @description What the format has in the place of pages. */
+            unit: components["schemas"]["LocationUnit"];
+            /** @description Its name: of the sheet, the slide, the chapter, the attachment; empty if it has none. */
+            name?: string;
+            /** @description The heading over it. */
+            heading?: string | null;
+            /**
+             * Format: uint32
+             * @description Which paragraph or table it is under its heading, from 1.
+             */
+            paragraph?: number | null;
+            /** @description Its cells, as a spreadsheet names them: `B2:D5`. */
+            cells?: string | null;
+        };
+        /** @description What a format has in the place of pages. */
+        LocationUnit: "page" | "section" | "sheet" | "slide" | "chapter" | "message" | "attachment";
         /** @description How a quotation was found. */
         QuoteMatch: "exact" | "fuzzy" | "not_found" | "unquoted";
         /** @description Something that the guard found. */
@@ -3341,6 +3361,8 @@ export interface components {
              * @description The page.
              */
             page?: number | null;
+            /** @description Where it stands in the terms of its format. */
+            location?: components["schemas"]["Location"] | null;
             /** @description The headings over it, from the highest. */
             section?: string[] | null;
             /**
@@ -3937,6 +3959,8 @@ export interface components {
              * @description Its number, from 1.
              */
             number: number;
+            /** @description What it is in the terms of its format: a sheet, a slide. None for a page of a PDF. */
+            location?: components["schemas"]["Location"] | null;
             /** @description How it was read: text, table, scanned, empty or garbled. */
             kind: string;
             /** @description Why it is left out of the search. */
@@ -3989,6 +4013,8 @@ export interface components {
              * @description The page, from 1.
              */
             page: number;
+            /** @description What that page is in the terms of its format: a sheet, a slide. None for a page of a PDF. */
+            location?: components["schemas"]["Location"] | null;
             /** @description The first and last chunk of the document that it holds, counted from 0. */
             chunks: [
                 number,
@@ -4013,7 +4039,10 @@ export interface components {
              */
             relevance?: number | null;
         };
-        /** @description A part of a page, in points from its upper left corner, and the part of a text that stands there. */
+        /**
+         * @description A part of a page, in points from its upper left corner, and the part of a text that stands there. On a sheet, columns and rows
+         *     are counted instead; in a text without pages, the paragraphs under a heading.
+         */
         BoundingBox: {
             /** @description Left, top, right, bottom. */
             sides: number[];
@@ -4968,6 +4997,8 @@ export type ThreadValues = components['schemas']['ThreadValues'];
 export type Message = components['schemas']['Message'];
 export type AnswerMetadata = components['schemas']['AnswerMetadata'];
 export type Citation = components['schemas']['Citation'];
+export type Location = components['schemas']['Location'];
+export type LocationUnit = components['schemas']['LocationUnit'];
 export type QuoteMatch = components['schemas']['QuoteMatch'];
 export type Warning = components['schemas']['Warning'];
 export type WarningKind = components['schemas']['WarningKind'];

@@ -4,6 +4,7 @@ import * as HoverCard from "@radix-ui/react-hover-card";
 import { useState } from "react";
 import type { AnswerMetadata, Citation, Source } from "../api/schema";
 import { useWords } from "../words";
+import { placeOf } from "../words/place";
 import { useConversation } from "./context";
 import { matched } from "./match";
 
@@ -52,12 +53,13 @@ export function Cite({ number, metadata, name }: CiteProps) {
   const { source, citations } = cited(metadata, number);
   const first = citations[0];
   const title = first?.[1].title ?? source?.title ?? source?.document_id ?? "";
-  const page = first?.[1].page ?? source?.page;
+  const at = first?.[1].page != null ? first[1] : source;
+  const place = at?.page == null ? undefined : placeOf(words, at.page, at.location);
   const match = worst(citations);
   const label = words.chat.cite(
     number,
     title,
-    page,
+    place,
     first && citations.length === 1 ? matched(words, first[1]) : words.found[match],
   );
   const target = targetOf(name, first, source);
@@ -92,7 +94,7 @@ export function Cite({ number, metadata, name }: CiteProps) {
         <HoverCard.Content className="cite-card card" side="top" sideOffset={6} collisionPadding={12}>
           <p className="cite-title">
             <span className="clip">{title}</span>
-            {page != null && <span className="soft">{words.page(page)}</span>}
+            {place && <span className="soft">{place}</span>}
           </p>
           {source?.section && source.section.length > 0 && <p className="soft small">{source.section.join(" › ")}</p>}
           {citations.map(([index, citation]) => (
@@ -157,7 +159,7 @@ export function Citations({ metadata, name }: { metadata: Partial<AnswerMetadata
                 >
                   <CitationWords
                     citation={citation}
-                    place={citation.page == null ? undefined : words.page(citation.page)}
+                    place={citation.page == null ? undefined : placeOf(words, citation.page, citation.location)}
                   />
                 </button>
               )}

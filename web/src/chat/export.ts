@@ -2,6 +2,7 @@
 
 import { saveFile } from "../ui/save";
 import type { Words } from "../words";
+import { placeOf } from "../words/place";
 import type { Item } from "./items";
 import { matched } from "./match";
 
@@ -11,7 +12,7 @@ export function toMarkdown(title: string, items: readonly Item[], words: Words):
     const cited = item.kind === "answer" ? (item.metadata.citations ?? []) : [];
     const lines = cited.map(
       (citation) =>
-        `- [${citation.source}] ${citation.title}${citation.page ? `, ${words.page(citation.page)}` : ""} (${matched(words, citation)}): “${citation.snippet}”`,
+        `- [${citation.source}] ${citation.title}${citation.page ? `, ${placeOf(words, citation.page, citation.location)}` : ""} (${matched(words, citation)}): “${citation.snippet}”`,
     );
     const warnings = item.kind === "answer" ? (item.metadata.warnings ?? []).map(({ text }) => `> ⚠ ${text}`) : [];
     return [`## ${words.chat.answer}`, item.text, warnings.join("\n>\n"), lines.join("\n")];

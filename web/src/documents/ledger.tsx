@@ -63,7 +63,7 @@ export function Ledger({ pages, at, onChoose }: LedgerProps) {
                     <span className="ledger-number">{page.number}</span>
                     <span className={`dot kind-${page.kind}`} aria-hidden="true" />
                     <span className="grow clip">
-                      {words.documents.kinds[page.kind as PageKind] ?? page.kind}
+                      {page.location?.name || (words.documents.kinds[page.kind as PageKind] ?? page.kind)}
                       {page.skipped && (
                         <span className="soft">
                           {" "}

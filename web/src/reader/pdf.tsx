@@ -7,6 +7,7 @@ import { withApiKey } from "../api/client";
 import { Problem, Waiting } from "../ui/parts";
 import { useWords } from "../words";
 import type { Box } from "./box";
+import { Boxes } from "./boxes";
 
 GlobalWorkerOptions.workerSrc = worker;
 
@@ -127,7 +128,6 @@ export function PdfPage({ document: id, page, boxes, wrong, zoom }: PdfPageProps
   }, [size, page, boxes]);
 
   const error = unopened ?? failed;
-  const percent = (value: number, of: number) => `${(100 * value) / of}%`;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable regions must be reachable with the keyboard
     <section className="pdf" ref={frame} tabIndex={0} aria-label={words.page(page)}>
@@ -140,20 +140,7 @@ export function PdfPage({ document: id, page, boxes, wrong, zoom }: PdfPageProps
       >
         <canvas ref={canvas} />
         <div className="textLayer" ref={texts} />
-        {size &&
-          [...boxes, ...wrong].map(([left = 0, top = 0, right = 0, bottom = 0], index) => (
-            <div
-              key={index}
-              ref={index === 0 ? first : undefined}
-              className={index < boxes.length ? "box" : "box wrong"}
-              style={{
-                left: percent(left, size.width),
-                top: percent(top, size.height),
-                width: percent(right - left, size.width),
-                height: percent(bottom - top, size.height),
-              }}
-            />
-          ))}
+        {size && <Boxes boxes={boxes} wrong={wrong} size={size} first={first} />}
       </div>
     </section>
   );

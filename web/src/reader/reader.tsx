@@ -1,4 +1,4 @@
-// A page of a document with highlights: PDF pages are rendered, other documents are shown as text.
+// A page of a document with highlights: PDF pages are rendered, images shown, other documents are shown as text and tables.
 
 import "./reader.css";
 import { useQuery } from "@tanstack/react-query";
@@ -9,6 +9,7 @@ import { address } from "../route";
 import { IconButton, Problem, Waiting } from "../ui/parts";
 import { useWords } from "../words";
 import type { Box } from "./box";
+import { ImagePage } from "./image";
 import { PdfPage } from "./pdf";
 import { TextPage } from "./text";
 
@@ -66,6 +67,9 @@ export function Reader({
   if (!document.data || kind.data === undefined) return <Waiting label={words.loading} />;
   const { title, pages } = document.data;
   const isPdf = kind.data.startsWith("application/pdf");
+  // Browsers show these.
+  const isImage = kind.data === "image/png" || kind.data === "image/jpeg";
+  const location = pages.find((known) => known.number === at)?.location;
   const replaced = version !== undefined && document.data.version !== version;
   const isMarked = at === page && !replaced;
   return (
@@ -80,6 +84,7 @@ export function Reader({
           <IconButton icon="left" label={words.previousPage} disabled={at <= 1} onClick={() => turn(at - 1)} />
           <span className="small soft" role="status">
             {words.pageOf(at, pages.length)}
+            {location?.name && ` · ${location.name}`}
           </span>
           <IconButton
             icon="right"
@@ -88,7 +93,7 @@ export function Reader({
             onClick={() => turn(at + 1)}
           />
           <span className="grow" />
-          {isPdf && (
+          {(isPdf || isImage) && (
             <>
               <IconButton
                 icon="zoomOut"
@@ -113,6 +118,14 @@ export function Reader({
           key={`${id} ${document.data.version}`}
           document={id}
           page={at}
+          boxes={isMarked ? boxes : []}
+          wrong={isMarked ? wrong : []}
+          zoom={zoom}
+        />
+      ) : isImage ? (
+        <ImagePage
+          document={id}
+          version={document.data.version}
           boxes={isMarked ? boxes : []}
           wrong={isMarked ? wrong : []}
           zoom={zoom}

@@ -29,6 +29,15 @@ export const en = {
   panel: "Side panel",
   web: "Web",
   page: (page: number) => `page ${page}`,
+  units: {
+    section: "part",
+    sheet: "sheet",
+    slide: "slide",
+    chapter: "chapter",
+    message: "message",
+    attachment: "attachment",
+    paragraph: "paragraph",
+  },
   pageOf: (page: number, pages: number) => `Page ${page} of ${pages}`,
   of: (part: number, whole: number) => `${part} of ${whole}`,
   previousPage: "Previous page",
@@ -180,8 +189,8 @@ export const en = {
     feedbackAbout: "Your feedback is saved with the answer.",
     comment: "Why? (optional)",
     sources: "Sources",
-    cite: (number: number, title: string, page: number | null | undefined, found: string) =>
-      `Source ${number}: ${title}${page ? `, page ${page}` : ""}, ${found}`,
+    cite: (number: number, title: string, place: string | undefined, found: string) =>
+      `Source ${number}: ${title}${place ? `, ${place}` : ""}, ${found}`,
     warnings: "Warnings",
     showCells: "Show in the table",
     standsIn: "The value stands in",
@@ -243,7 +252,8 @@ export const en = {
     urls: "URLs",
     fetch: (count: number) => (count > 1 ? `Add ${count}` : "Add"),
     dropHere: "Drop files here, or click to browse",
-    dropAbout: "PDF, Markdown, HTML and text. The document view shows how each page was read.",
+    dropAbout:
+      "PDF, Word, Excel, PowerPoint, OpenDocument, EPUB, e-mail, images, HTML, Markdown and text. The document view shows how each page was read.",
     dropNow: "Drop to upload",
     loads: "Uploads",
     loadStates: {
@@ -300,6 +310,7 @@ export const en = {
       blank: "intentionally blank",
       index: "index",
       "header only": "header only",
+      hidden: "hidden by its author",
       "not read": "not read",
     } as Record<string, string>,
     rows: (count: number, text: string) => `${text} ${count === 1 ? "row" : "rows"}`,

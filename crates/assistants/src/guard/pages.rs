@@ -49,6 +49,7 @@ fn of_tool(tool: &str, text: &str, cited: &CitationDraft, about: &About<'_>) -> 
         document_type: "tool".to_owned(),
         title: tool.to_owned(),
         page: None,
+        location: None,
         snippet,
         found,
         boxes: Vec::new(),
@@ -169,6 +170,7 @@ impl<'a> Pages<'a> {
             let (line, span) = about.nearest(&passage.text);
             (citation.snippet, citation.found) = (line, QuoteMatch::Unquoted);
             citation.boxes = boxes_of(&passage.places, &with_row(&passage.text, &span));
+            locate(&mut citation, passage);
         }
         let page = cited.page.unwrap_or(passage.page);
         if citation.found == QuoteMatch::Unquoted {
@@ -213,6 +215,9 @@ impl<'a> Pages<'a> {
             .iter()
             .flat_map(|(text, span)| boxes_of(&on_page[*text].places, &with_row(&on_page[*text].text, span)))
             .collect();
+        if let Some((text, _)) = spans.first() {
+            locate(&mut citation, on_page[*text]);
+        }
         Ok(citation)
     }
 }
@@ -251,6 +256,7 @@ fn citation_of(passage: &Passage, cited: &CitationDraft) -> Citation {
         document_type: passage.kind.clone(),
         title: passage.title.clone(),
         page: Some(passage.page),
+        location: passage.location.clone(),
         snippet: cited.quote.trim().to_owned(),
         found: QuoteMatch::NotFound,
         boxes: Vec::new(),
@@ -259,6 +265,12 @@ fn citation_of(passage: &Passage, cited: &CitationDraft) -> Citation {
         attributed: false,
         retrieved_at: None,
     }
+}
+
+/// Says where the words of a citation stand in the terms of their format.
+fn locate(citation: &mut Citation, passage: &Passage) {
+    let location = passage.location.as_ref();
+    citation.location = location.map(|location| location.of_words(&passage.path, &citation.boxes));
 }
 
 /// The words at some spans; where a heading was quoted, the headings.

@@ -353,6 +353,7 @@ pub(crate) fn sample(language: &str, text: &str) -> Vec<Source> {
         kind: String::new(),
         language: language.to_owned(),
         page: 7,
+        location: None,
         chunks: (0, 0),
         path: Vec::new(),
         text: text.to_owned(),

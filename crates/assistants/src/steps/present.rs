@@ -115,6 +115,7 @@ fn cited(facts: &Presentation) -> (Vec<Source>, Vec<Citation>) {
         document_type: "tool".to_owned(),
         title: facts.title.clone(),
         page: None,
+        location: None,
         snippet: facts.below.lines().next().unwrap_or_default().to_owned(),
         found: QuoteMatch::Exact,
         boxes: Vec::new(),

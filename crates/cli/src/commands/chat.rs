@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use ibid_app::Settings;
-use ibid_core::{Message, Role, RunId, ThreadId, TurnOptions};
+use ibid_core::{Message, Role, RunId, ThreadId, TurnOptions, place_in_words};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use serde_json::Value;
@@ -173,8 +173,9 @@ impl Talk<'_> {
         }
         for source in &metadata.sources {
             let title = printable(source.title.as_deref().unwrap_or_default());
-            let page = source.page.map(|page| format!(", page {page}")).unwrap_or_default();
-            writeln!(std::io::stdout(), "[{}] {title}{page}", source.number)?;
+            let place = source.page.map(|page| place_in_words(source.location.as_ref(), page));
+            let place = place.map(|place| format!(", {}", printable(&place))).unwrap_or_default();
+            writeln!(std::io::stdout(), "[{}] {title}{place}", source.number)?;
         }
         Ok(())
     }

@@ -177,7 +177,7 @@ fn show(document: &Document, json: bool) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     writeln!(out, "{}", printable(&document.title))?;
-    writeln!(out, "  name      {}", document.id)?;
+    writeln!(out, "  id        {}", document.id)?;
     writeln!(out, "  source    {}", printable(&document.source))?;
     writeln!(out, "  corpus    {}", document.corpus)?;
     writeln!(out, "  type      {}", printable(&document.kind))?;
@@ -198,7 +198,8 @@ fn show(document: &Document, json: bool) -> anyhow::Result<ExitCode> {
     writeln!(out, "\n  page  kind     characters  rows  chunks  remarks")?;
     for page in &document.pages {
         let skipped = page.skipped.as_ref().map(|why| format!("skipped: {why}. ")).unwrap_or_default();
-        let remarks = format!("{skipped}{}", page.remarks.join(" "));
+        let name = page.location.as_ref().map(|location| format!("{}. ", location.in_words(page.number)));
+        let remarks = format!("{}{skipped}{}", name.unwrap_or_default(), page.remarks.join(" "));
         writeln!(
             out,
             "{:>6}  {:<8} {:>10} {:>5} {:>7}  {}",

@@ -204,7 +204,7 @@ async fn interrupted_twice() {
 
 /// A citation on one line.
 pub(super) fn cited(citation: &Citation) -> String {
-    let page = citation.page.map(|page| format!(", page {page}")).unwrap_or_default();
+    let page = citation.place().map(|place| format!(", {}", printable(&place))).unwrap_or_default();
     let found = match citation.found {
         _ if citation.attributed => "found by ibid, not named by the model",
         QuoteMatch::Exact => "quoted exactly",

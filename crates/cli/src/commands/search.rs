@@ -36,11 +36,11 @@ pub(super) fn run(config: &Settings, search: &SearchArguments) -> anyhow::Result
         for (rank, passage) in passages.iter().enumerate() {
             writeln!(
                 out,
-                "{}. {:.3}  {}, page {}",
+                "{}. {:.3}  {}, {}",
                 rank + 1,
                 passage.score,
                 printable(&passage.source),
-                passage.page
+                printable(&passage.place())
             )?;
             if !passage.path.is_empty() {
                 writeln!(out, "   {}", printable(&shortened(&passage.path.join(" > "), SNIPPET)))?;

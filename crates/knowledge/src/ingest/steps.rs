@@ -58,7 +58,8 @@ pub(crate) fn fetch(ingestion: Ingestion, loading: Arc<Loading>, context: Contex
             format_of(&job.source, &beginning)
         };
         let Some(kind) = format else {
-            let labels: Vec<&str> = FILE_FORMATS.iter().map(|entry| entry.label).collect();
+            let read = FILE_FORMATS.iter().filter(|entry| entry.format.is_read());
+            let labels: Vec<&str> = read.map(|entry| entry.label).collect();
             let why = format!("it has no format that can be read: {}", labels.join(", "));
             return fail(&ingestion, &loading, &content, bytes, began, why).await;
         };

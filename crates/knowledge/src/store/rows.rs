@@ -35,11 +35,13 @@ const PASSAGE: [&str; 13] = [
 /// until something is loaded.
 pub(super) const TABLE: &str = "table_number";
 const TABLE_ROWS: &str = "table_rows";
+/// What the page of a chunk is in the terms of its format. Earlier stores have no such column until something is loaded.
+const LOCATION: &str = "location";
 
 /// The columns of a version of the chunks that a passage is made of.
 pub(crate) fn passage_columns(dataset: &Dataset) -> Vec<&'static str> {
-    let rows = Some(TABLE_ROWS).filter(|rows| dataset.schema().field(rows).is_some());
-    PASSAGE.into_iter().chain(rows).collect()
+    let later = [TABLE_ROWS, LOCATION].into_iter().filter(|name| dataset.schema().field(name).is_some());
+    PASSAGE.into_iter().chain(later).collect()
 }
 
 /// A filter that lets rows of tables through only; none if a version of the chunks has none.
@@ -47,10 +49,11 @@ pub(crate) fn of_tables(dataset: &Dataset, filter: &str) -> Option<String> {
     dataset.schema().field(TABLE).map(|_| format!("{filter} AND {TABLE} IS NOT NULL"))
 }
 
-/// The columns of tables, if a version of the chunks has none.
+/// The columns that a version of the chunks does not have yet, if there are any.
 pub(crate) fn missing_columns(dataset: &Dataset, dimensions: usize) -> Option<SchemaRef> {
     let all = chunk_schema(dimensions);
-    let missing = [TABLE, TABLE_ROWS].into_iter().filter(|name| dataset.schema().field(name).is_none());
+    let missing =
+        [TABLE, TABLE_ROWS, LOCATION].into_iter().filter(|name| dataset.schema().field(name).is_none());
     let missing: Vec<Field> = missing.filter_map(|name| all.field_with_name(name).ok().cloned()).collect();
     (!missing.is_empty()).then(|| Arc::new(Schema::new(missing)))
 }
@@ -80,6 +83,7 @@ pub(crate) fn chunk_schema(dimensions: usize) -> SchemaRef {
         vector_field(dimensions),
         Field::new(TABLE, DataType::UInt32, true),
         Field::new(TABLE_ROWS, DataType::Utf8, true),
+        Field::new(LOCATION, DataType::Utf8, true),
     ]))
 }
 
@@ -190,6 +194,9 @@ pub(crate) fn chunk_rows(
         Arc::new(StringArray::from_iter(
             chunks.iter().map(|chunk| serde_json::to_string(chunk.table.as_ref()?).ok()),
         )),
+        Arc::new(StringArray::from_iter(
+            chunks.iter().map(|chunk| serde_json::to_string(chunk.location.as_ref()?).ok()),
+        )),
     ];
     RecordBatch::try_new(chunk_schema(dimensions), columns)
         .map_err(|error| Error::Damaged(format!("the chunks do not fit: {error}")))
@@ -286,6 +293,7 @@ pub(crate) fn hits(batch: &RecordBatch, score: Option<&str>) -> Result<Vec<Hit>,
     let (source, kind, language, path) = (source?, kind?, language?, path?);
     let (text, places, digest) = (text?, places?, digest?);
     let tables: Option<&StringArray> = column(batch, TABLE_ROWS).ok();
+    let locations: Option<&StringArray> = column(batch, LOCATION).ok();
     let page: &UInt32Array = column(batch, "page")?;
     let chunk: &UInt32Array = column(batch, "chunk")?;
     let scores: Option<&Float32Array> = score.map(|score| column(batch, score)).transpose()?;
@@ -295,6 +303,9 @@ pub(crate) fn hits(batch: &RecordBatch, score: Option<&str>) -> Result<Vec<Hit>,
             |error: &dyn std::fmt::Display| Error::Damaged(format!("a row cannot be read: {error}"));
         let places: Vec<([f32; 4], u32)> =
             serde_json::from_str(places.value(row)).map_err(|error| damaged(&error))?;
+        let location = locations.filter(|locations| locations.is_valid(row));
+        let location = location.map(|locations| serde_json::from_str(locations.value(row)));
+        let location = location.transpose().map_err(|error| damaged(&error))?;
         let table = tables.filter(|tables| tables.is_valid(row)).map(|tables| tables.value(row));
         let table = table.map(serde_json::from_str).transpose().map_err(|error| damaged(&error))?;
         hits.push(Hit {
@@ -307,6 +318,7 @@ pub(crate) fn hits(batch: &RecordBatch, score: Option<&str>) -> Result<Vec<Hit>,
                 kind: kind.value(row).to_owned(),
                 language: language.value(row).to_owned(),
                 page: page.value(row),
+                location,
                 chunks: (chunk.value(row), chunk.value(row)),
                 path: serde_json::from_str(path.value(row)).map_err(|error| damaged(&error))?,
                 text: text.value(row).to_owned(),

@@ -11,7 +11,7 @@ pub(super) fn page(number: u32, blocks: Vec<Block>) -> Page {
     } else {
         PageKind::Text
     };
-    Page { number, width: 0.0, height: 0.0, kind, skipped: None, remarks: Vec::new(), blocks }
+    Page { number, width: 0.0, height: 0.0, kind, label: None, skipped: None, remarks: Vec::new(), blocks }
 }
 
 /// A line that stands nowhere in particular.
@@ -39,4 +39,19 @@ pub(super) fn table(mut table: Table) -> Option<Block> {
     }
     table.columns.resize(width, String::new());
     Some(Block::Table(table))
+}
+
+/// Adds a row of the header to the names of the columns: one that goes over several names each of them.
+pub(super) fn name_columns(columns: &mut Vec<String>, cells: &[Option<String>]) {
+    columns.resize(cells.len().max(columns.len()), String::new());
+    let mut over = "";
+    for (name, cell) in columns.iter_mut().zip(cells) {
+        over = cell.as_deref().unwrap_or(over);
+        if !name.ends_with(over) {
+            if !name.is_empty() {
+                name.push(' ');
+            }
+            name.push_str(over);
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use scraper::{ElementRef, Html, Node};
 
 use super::Parsed;
-use super::blocks::{page, table, tidy};
+use super::blocks::{name_columns, page, table, tidy};
 use crate::page::{Block, Row, Table, shortened};
 
 /// Elements are followed this deep.
@@ -213,20 +213,5 @@ impl Reaching {
         self.0.resize(cells.len().max(self.0.len()), (0, String::new()));
         self.0[first..cells.len()].fill((rows - 1, String::new()));
         self.0[first].1 = repeated;
-    }
-}
-
-/// Adds a row of the header to the names of the columns: one that goes over several names each of them.
-fn name_columns(columns: &mut Vec<String>, cells: &[Option<String>]) {
-    columns.resize(cells.len().max(columns.len()), String::new());
-    let mut over = "";
-    for (name, cell) in columns.iter_mut().zip(cells) {
-        over = cell.as_deref().unwrap_or(over);
-        if !name.ends_with(over) {
-            if !name.is_empty() {
-                name.push(' ');
-            }
-            name.push_str(over);
-        }
     }
 }

@@ -75,6 +75,7 @@ fn page(number: u32, columns: Vec<String>) -> Page {
         width: 0.0,
         height: 0.0,
         kind: PageKind::Table,
+        label: None,
         skipped: None,
         remarks: Vec::new(),
         blocks: vec![Block::Table(table)],

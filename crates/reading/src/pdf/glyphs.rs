@@ -57,6 +57,8 @@ pub(crate) struct Canvas {
     pub(crate) turn: Turn,
     /// Whether an image covers much of the page.
     pub(crate) pictured: bool,
+    /// Whether one covers nearly all of it, as a scan does.
+    pub(crate) covered: bool,
     /// Whether there was more than is looked at.
     pub(crate) cut: bool,
     /// Glyphs that stand for no character.
@@ -131,7 +133,8 @@ impl Canvas {
             !sides.iter().all(|side| side.is_finite() && side.abs() < FARTHEST)
         };
         let glyphs = glyphs.filter(|glyph| !far(glyph.place) && glyph.baseline.is_finite()).collect();
-        let mut canvas = Self { glyphs, rules: Vec::new(), turn, pictured: false, cut, unknown };
+        let mut canvas =
+            Self { glyphs, rules: Vec::new(), turn, pictured: false, covered: false, cut, unknown };
         let mut left = MOST_OBJECTS;
         for object in page.objects().iter() {
             canvas.look(&object, &PdfMatrix::IDENTITY, 0, &mut left);
@@ -180,6 +183,7 @@ impl Canvas {
                 let (width, height) = self.size();
                 let area = (place.right - place.left) * (place.bottom - place.top);
                 self.pictured |= depth > 0 || area > 0.3 * width * height;
+                self.covered |= area > 0.8 * width * height;
             }
             _ => {}
         }

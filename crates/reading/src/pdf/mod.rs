@@ -17,11 +17,13 @@ use pdfium_render::prelude::{PdfDocument, PdfPage, Pdfium, PdfiumError, PdfiumIn
 
 use self::glyphs::{Canvas, Glyph};
 use self::image::Image;
-use crate::page::{Block, Page, PageKind, Rect, Row, Skip};
+use crate::page::{Block, Page, PageKind, Rect, Row};
 use crate::protocol::{Failure, Output};
 
 /// With fewer glyphs than this, a page that shows a picture was scanned.
 const FEWEST_GLYPHS: usize = 24;
+/// With fewer than this, a page that a picture covers was scanned, and has only a stamp, a number or a mark over its picture.
+const FEW_GLYPHS: usize = 200;
 /// With more than this share of glyphs that stand for nothing, a page is garbled.
 const MOST_UNKNOWN: f32 = 0.2;
 
@@ -94,6 +96,7 @@ fn on_canvas(number: u32, source: &PdfPage<'_>, canvas: &Canvas, images: bool) -
         width,
         height,
         kind: PageKind::Text,
+        label: None,
         skipped: None,
         remarks: Vec::new(),
         blocks: Vec::new(),
@@ -101,12 +104,27 @@ fn on_canvas(number: u32, source: &PdfPage<'_>, canvas: &Canvas, images: bool) -
     if canvas.cut {
         page.remarks.push("It holds more than is read from one page; the rest was left out.".to_owned());
     }
-    let known = canvas.glyphs.len();
-    if known + canvas.unknown < FEWEST_GLYPHS && canvas.pictured {
+    let all = canvas.glyphs.len() + canvas.unknown;
+    let is_scan = canvas.pictured && all < FEWEST_GLYPHS || canvas.covered && all < FEW_GLYPHS;
+    if is_scan {
         page.kind = PageKind::Scanned;
+    } else if all == 0 {
+        page.kind = PageKind::Empty;
+        return (page, None);
+    } else if canvas.unknown as f32 > MOST_UNKNOWN * all as f32 {
+        page.kind = PageKind::Garbled;
+        page.remarks.push(format!("{} of its {all} characters stand for no letter.", canvas.unknown));
+    }
+    // A few glyphs on a scan are no text.
+    if all >= FEWEST_GLYPHS || !is_scan {
+        page.blocks = blocks(canvas, &mut page.remarks);
+    }
+    for place in page.blocks.iter_mut().flat_map(places) {
+        *place = place.map(|place| canvas.turn.as_seen(place).rounded());
+    }
+    if is_scan || page.kind == PageKind::Garbled {
         if !images {
-            page.skipped = Some(Skip::NotRead);
-            page.remarks.push("It is an image, and no text recognition is installed.".to_owned());
+            page.not_recognised("no text recognition is installed");
             return (page, None);
         }
         return match Image::of(source, (width, height)) {
@@ -117,24 +135,8 @@ fn on_canvas(number: u32, source: &PdfPage<'_>, canvas: &Canvas, images: bool) -
             }
         };
     }
-    if known + canvas.unknown == 0 {
-        page.kind = PageKind::Empty;
-        return (page, None);
-    }
-    if canvas.unknown as f32 > MOST_UNKNOWN * (known + canvas.unknown) as f32 {
-        page.kind = PageKind::Garbled;
-        page.remarks.push(format!(
-            "{} of its {} characters stand for no letter.",
-            canvas.unknown,
-            known + canvas.unknown
-        ));
-    }
-    page.blocks = blocks(canvas, &mut page.remarks);
     if page.kind == PageKind::Text && page.blocks.iter().any(|block| matches!(block, Block::Table(_))) {
         page.kind = PageKind::Table;
-    }
-    for place in page.blocks.iter_mut().flat_map(places) {
-        *place = place.map(|place| canvas.turn.as_seen(place).rounded());
     }
     (page, None)
 }

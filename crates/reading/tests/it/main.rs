@@ -6,6 +6,7 @@
 mod confined;
 mod forms;
 mod hard;
+mod office;
 mod schedule;
 mod stage;
 mod tables;

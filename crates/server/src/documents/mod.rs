@@ -15,7 +15,7 @@ use axum::response::IntoResponse as _;
 use ibid_core::AccessRole;
 use ibid_core::evidence::{DocumentId, Passage};
 use ibid_knowledge::{Content, Document, PageRecord};
-use ibid_reading::{FileFormat, format_of};
+use ibid_reading::{SNIFFED, format_of};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::io::AsyncReadExt as _;
@@ -25,9 +25,6 @@ use crate::api::{Api, operation};
 use crate::http::{Caller, Problem, Query, run_id};
 use crate::state::ServerState;
 use crate::stream::{StreamCursor, load_stream};
-
-/// So many bytes tell the format of a file.
-const BEGINNING: u64 = 1024;
 
 /// The routes.
 pub(crate) fn routes(api: Api) -> Api {
@@ -160,9 +157,10 @@ async fn original(
     let served = ServeFile::new(content.path()).try_call(request).await;
     let mut response = served.map_err(|error| Problem::internal(&error))?.map(Body::new);
     let headers = response.headers_mut();
-    // HTML and the like are for reading, so they come as plain text.
-    let format = format_of("", &beginning(&content).await).unwrap_or(FileFormat::Text);
-    let kind = format.entry().shown_as;
+    // HTML and the like are for reading, so they come as plain text; what is neither text nor shown by browsers is saved.
+    let beginning = beginning(&content).await;
+    let format = format_of("", &beginning);
+    let kind = format.map_or("application/octet-stream", |format| format.shown_as(&beginning));
     let policy = if kind.starts_with("text/plain") {
         "sandbox; default-src 'none'; frame-ancestors 'none'"
     } else {
@@ -182,7 +180,7 @@ async fn beginning(content: &Content) -> Vec<u8> {
     let mut start = Vec::new();
     if let Ok(file) = tokio::fs::File::open(content.path()).await {
         // What cannot be read is shown as the text that it is not.
-        let _ = file.take(BEGINNING).read_to_end(&mut start).await;
+        let _ = file.take(SNIFFED as u64).read_to_end(&mut start).await;
     }
     start
 }
