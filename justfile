@@ -91,6 +91,10 @@ test-crash-loading: fetch-test-models
     IBID_KILLS=100 cargo test --workspace --all-features --test it -- --nocapture documents::a_load_
     IBID_REPLACEMENTS=100 cargo test --workspace --all-features --test it -- --nocapture replacing::
 
+# 1,000 random changes to a folder, object storage and WebDAV while the server is killed 40 times, instead of a sample: some ten minutes
+test-sync changes="1000" kills="40": fetch-test-models
+    IBID_CHANGES={{changes}} IBID_KILLS={{kills}} cargo test --workspace --all-features --test it -- --nocapture sync::kills
+
 # The published clients against the server with a real model instead of a scripted one: some ten minutes
 test-clients: fetch-test-models
     cargo test --workspace --all-features --test it -- --ignored --nocapture serve::every_client

@@ -2,7 +2,7 @@
 
 import "./app.css";
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { Suspense, useEffect, useState } from "react";
 import { reach } from "./api/client";
 import { key, requestKey, storeKey, useKeyRequests } from "./api/key";
 import { useMe } from "./api/queries";
@@ -11,16 +11,18 @@ import { forgetDrafts } from "./chat/draft";
 import { Threads } from "./chat/threads";
 import { DocumentView } from "./documents/document";
 import { Documents } from "./documents/documents";
-import { InsightsView } from "./insights/insights";
 import { address, useRoute } from "./route";
 import { SetupView } from "./setup/setup";
 import { StatusView } from "./status/status";
 import { Boundary } from "./ui/boundary";
 import { Icon, type IconName } from "./ui/icons";
 import { Notices } from "./ui/notices";
-import { Dialog, IconButton } from "./ui/parts";
+import { part } from "./ui/part";
+import { Dialog, IconButton, Waiting } from "./ui/parts";
 import { useTheme } from "./ui/theme";
 import { LANGUAGES, useLanguage, useWords } from "./words";
+
+const InsightsView = part(() => import("./insights/insights").then(({ InsightsView }) => InsightsView));
 
 /** What the server is; one on its first start has nothing but the page that sets it up. */
 function useInfo() {
@@ -76,7 +78,11 @@ function Frame() {
           {view === "chat" && <Chat thread={id} query={route.query} />}
           {view === "documents" && !id && <Documents query={route.query} />}
           {view === "documents" && id && <DocumentView key={id} id={id} query={route.query} />}
-          {view === "insights" && <InsightsView />}
+          {view === "insights" && (
+            <Suspense fallback={<Waiting label={words.insights.loading} />}>
+              <InsightsView />
+            </Suspense>
+          )}
           {view === "status" && <StatusView />}
           {!["chat", "documents", "insights", "status"].includes(view) && (
             <p className="not-found">{words.notFound}</p>

@@ -54,6 +54,7 @@ fn document(name: &str, language: &str) -> anyhow::Result<Document> {
         corpus: "measured".parse()?,
         key: name.to_owned(),
         source: name.to_owned(),
+        origin: None,
         title: name.to_owned(),
         kind: "general".to_owned(),
         language: language.to_owned(),

@@ -18,6 +18,7 @@ use crate::health::{HealthCheck, ServerInfo};
 use crate::live::{LiveAssistants, LookNow};
 use crate::models::ModelCatalog;
 use crate::settings::Settings;
+use crate::sync::SyncService;
 
 /// An application. Cheap to clone; all clones are one.
 #[derive(Clone)]
@@ -31,6 +32,8 @@ pub(crate) struct Inner {
     pub(crate) watch: Option<(AbortHandle, LookNow)>,
     pub(crate) engine: Option<Arc<dyn Engine>>,
     pub(crate) documents: Option<DocumentService>,
+    /// The sources that documents are kept in step with.
+    pub(crate) sources: Option<SyncService>,
     /// The answers that may be given again.
     pub(crate) answers: Option<Arc<dyn AnswerCache>>,
     pub(crate) checks: Vec<HealthCheck>,
@@ -78,6 +81,7 @@ impl Drop for Inner {
 impl Inner {
     fn stop_watching(&self) {
         self.watch.iter().for_each(|(watch, _)| watch.abort());
+        self.sources.iter().for_each(SyncService::stop);
     }
 }
 
@@ -117,6 +121,16 @@ impl App {
     pub fn documents(&self) -> Result<&DocumentService, Error> {
         let missing = || Error::Missing("this application was opened without documents".to_owned());
         self.0.documents.as_ref().ok_or_else(missing)
+    }
+
+    /// The sources that documents are kept in step with.
+    ///
+    /// # Errors
+    /// Fails where the application was opened without documents.
+    pub fn sources(&self) -> Result<&SyncService, Error> {
+        self.documents()?;
+        let missing = || Error::Missing("this application was opened without sources".to_owned());
+        self.0.sources.as_ref().ok_or_else(missing)
     }
 
     /// Gives the answer of a turn no more, if it was kept to be given again.

@@ -27,6 +27,7 @@ use crate::rehearsal;
 use crate::settings::Settings;
 use crate::shares::keep_shares;
 use crate::store::Knowledge;
+use crate::sync::SyncService;
 
 /// Puts an application together. Graphs and tools of the program's own are registered by name.
 pub struct AppBuilder {
@@ -196,6 +197,10 @@ impl AppBuilder {
         if let Some(documents) = &documents {
             tokio::spawn(keep_erasing(documents.downgrade(), settings.clone()));
         }
+        let sources = match &documents {
+            Some(documents) => Some(SyncService::new(&settings, documents.clone())?),
+            None => None,
+        };
         let checks = match &engine {
             Some(turns) => Checked {
                 settings: &settings,
@@ -229,6 +234,7 @@ impl AppBuilder {
             watch,
             engine,
             documents,
+            sources,
             answers,
             checks,
             info,

@@ -31,6 +31,7 @@ pub mod settings;
 mod setup;
 mod shares;
 mod store;
+mod sync;
 
 pub use app::{App, TurnAnswer};
 pub use assistants::{AssistantInfo, AssistantOrigin, AssistantRegistry, KnownAssistant, known_assistants};
@@ -65,4 +66,8 @@ pub use setup::{
 pub use store::{
     NO_PDFIUM, READ_COMMAND, find_pdfium, open_search, open_store, read_document_if_asked,
     recognition_languages,
+};
+pub use sync::{
+    Deletions, SourceStatus, SyncOutcome, SyncPaths, SyncPlan, SyncProblem, SyncProgress, SyncReport,
+    SyncService,
 };

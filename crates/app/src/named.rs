@@ -21,6 +21,7 @@ impl DocumentFields {
             language: Some(document.language.clone()),
             labels: Vec::new(),
             chunk: (document.chunk_characters, document.chunk_overlap),
+            origin: None,
         }
     }
 

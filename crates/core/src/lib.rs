@@ -36,7 +36,7 @@ pub use event::{LoadEvent, RunEvent, TurnEvent};
 pub use id::{InvalidId, QueueId, RunId, ThreadId};
 pub use location::{Location, LocationUnit, place_in_words};
 pub use message::{Message, Role};
-pub use name::{Corpus, InvalidName, KeyName, Label, Tenant};
+pub use name::{Corpus, InvalidName, KeyName, Label, SourceName, Tenant};
 pub use scope::{Focus, Scope};
 pub use secret::Secret;
 pub use status::RunStatus;

@@ -1,4 +1,4 @@
-//! Names that users give: of tenants, corpora and labels. Plain enough to stand in a path or a filter.
+//! Names that users give: of tenants, corpora, labels, keys and sources. Plain enough to stand in a path or a filter.
 
 use std::fmt;
 
@@ -98,6 +98,11 @@ name! {
 name! {
     /// What a key for a server is called.
     KeyName, "key"
+}
+
+name! {
+    /// A place whose documents are kept in step, as the settings call it.
+    SourceName, "source"
 }
 
 impl Tenant {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use ibid_core::evidence::DocumentId;
-use ibid_core::{Corpus, Label, Location, LocationUnit, Tenant};
+use ibid_core::{Corpus, Label, Location, LocationUnit, SourceName, Tenant};
 use ibid_reading::page::{Block, Page, PageLabel, PageUnit, shortened};
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
@@ -32,6 +32,9 @@ pub struct Document<P = Vec<PageRecord>> {
     pub key: String,
     /// Its file or URL.
     pub source: String,
+    /// Where it came from, if it is kept in step with a source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<DocumentOrigin>,
     /// Its title.
     pub title: String,
     /// Its type, such as `hts_schedule`.
@@ -73,6 +76,17 @@ impl Document {
 /// A number as the ledger has it.
 pub(crate) fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// Where a document of a source came from. Its key stays the same when it is moved there, and so does its id.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct DocumentOrigin {
+    /// The source, as the settings call it.
+    pub source: SourceName,
+    /// Its path there, or its URL.
+    pub path: String,
+    /// What told its state there when it was read: it is read again when that changes. Empty: it has to be read again.
+    pub mark: String,
 }
 
 /// What was read of one page.

@@ -28,7 +28,7 @@ pub use calibrate::Calibration;
 pub use catalogue::StoredCatalogues;
 pub use chunk::{Chunk, ChunkSize};
 pub use content::ContentHash;
-pub use document::{Document, PageCounts, PageRecord, document_id};
+pub use document::{Document, DocumentOrigin, PageCounts, PageRecord, document_id};
 pub use error::Error;
 pub use fuse::Weight;
 pub use ibid_core::load::{LoadOutcome, LoadSummary};
@@ -37,6 +37,6 @@ pub use search::{Search, SearchMode};
 pub use state::{DocumentState, DocumentStatus, LoadResult};
 pub use store::fsck::{ActiveLoads, FsckReport, StoreProblem};
 pub use store::{
-    BlobInfo, BlobPin, BlobStore, Content, Disk, MaintenanceReport, MaintenanceSettings, SnapshotObjects,
-    Store, StoreSnapshot,
+    BlobInfo, BlobPin, BlobStore, Content, Disk, DocumentEdit, DocumentRow, MaintenanceReport,
+    MaintenanceSettings, SnapshotObjects, Store, StoreSnapshot,
 };

@@ -24,6 +24,7 @@ mod page;
 mod runs;
 mod setup;
 mod slots;
+mod sources;
 mod state;
 mod status;
 mod stream;
@@ -111,6 +112,7 @@ fn server_router(app: ServerState) -> Router {
         .and(threads::routes)
         .and(runs::routes)
         .and(documents::routes)
+        .and(sources::routes)
         .and(openai::routes)
         .and(status::routes)
         .and(metrics::routes)

@@ -54,6 +54,16 @@ impl Script {
         self.with(when, true, None, move |_| reply.clone())
     }
 
+    /// Answers requests for which `when` holds with what `answer` makes of them.
+    #[must_use]
+    pub fn when_by(
+        self,
+        when: impl Fn(&Seen) -> bool + Send + Sync + 'static,
+        answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        self.with(when, true, None, answer)
+    }
+
     /// Answers with what `answer` makes of the request.
     #[must_use]
     pub fn by(self, answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {

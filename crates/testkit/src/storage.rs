@@ -1,4 +1,4 @@
-//! A real S3 server: SeaweedFS.
+//! A real server of object storage over S3 and of files over WebDAV: SeaweedFS.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -9,6 +9,7 @@ use crate::RealModels;
 /// A running server of object storage. One serves all tests of a process.
 pub struct RealStorage {
     port: u16,
+    webdav: u16,
     // The server ends when this side of its watcher's standard input is closed.
     _child: Child,
 }
@@ -30,6 +31,11 @@ impl RealStorage {
     /// Where it listens.
     pub fn endpoint(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Where files are served over WebDAV.
+    pub fn webdav(&self) -> String {
+        format!("http://127.0.0.1:{}", self.webdav)
     }
 
     /// What a store needs to know to reach it.
@@ -60,15 +66,17 @@ impl RealStorage {
         let mut command = Command::new(models.python());
         command.args(["-c", WATCH]).arg(&folder).arg(models.path("venv/bin/weed"));
         command.args(["server", "-ip", "127.0.0.1", "-ip.bind", "127.0.0.1", "-s3", "-volume.max", "50"]);
+        command.arg("-webdav").arg("-webdav.cacheDir").arg(&folder);
         command.arg("-master.volumeSizeLimitMB").arg("64");
         // What it would serve besides has ports that are always the same, which another run of tests may hold.
         command.args(["-s3.port.lance", "0", "-s3.port.iceberg", "0"]);
         command.arg("-dir").arg(&folder).arg("-s3.config").arg(&keys);
-        for (flag, port) in ["-s3.port", "-master.port", "-volume.port", "-filer.port"].iter().zip(&ports) {
+        let flags = ["-s3.port", "-master.port", "-volume.port", "-filer.port", "-webdav.port"];
+        for (flag, port) in flags.iter().zip(&ports) {
             command.arg(flag).arg(port.to_string());
         }
         let child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        let storage = Self { port: ports[0], _child: child.expect("SeaweedFS starts") };
+        let storage = Self { port: ports[0], webdav: ports[4], _child: child.expect("SeaweedFS starts") };
         let began = Instant::now();
         while !storage.makes_bucket() {
             assert!(began.elapsed() < Duration::from_secs(60), "SeaweedFS does not start");
@@ -120,13 +128,13 @@ server.wait()
 shutil.rmtree(sys.argv[1], ignore_errors=True)
 "#;
 
-/// Four ports that are free together with those 10,000 above them, which the server also takes.
+/// Five ports that are free together with those 10,000 above them, which the server also takes.
 fn free_ports() -> Vec<u16> {
     let free = |port: &u16| {
         [*port, port + 10_000].iter().all(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok())
     };
     let first = 20_000 + u16::try_from(std::process::id() % 9_000).expect("a small number");
-    let ports: Vec<u16> = (first..31_000).filter(free).take(4).collect();
-    assert_eq!(ports.len(), 4, "there are no free ports");
+    let ports: Vec<u16> = (first..31_000).filter(free).take(5).collect();
+    assert_eq!(ports.len(), 5, "there are no free ports");
     ports
 }

@@ -24,6 +24,7 @@ export const names = {
   page: (document: string, page: number) => ["page", document, page] as const,
   status: ["status"] as const,
   me: ["me"] as const,
+  sources: ["sources"] as const,
   insights: (of: Period) => ["insights", of] as const,
   datasets: ["datasets"] as const,
   comparison: (of: Period, other: string) => ["comparison", of, other] as const,
@@ -194,6 +195,15 @@ export function useStatus({ poll = false } = {}) {
     queryFn: async () => body(await api.GET("/status")),
     refetchInterval: poll ? 30_000 : false,
     staleTime: 30_000,
+  });
+}
+
+/** The places that documents are kept in step with. */
+export function useSources() {
+  return useQuery({
+    queryKey: names.sources,
+    queryFn: async () => body(await api.GET("/sources")),
+    refetchInterval: ({ state }) => (state.data?.some((source) => source.running) ? 1_000 : 10_000),
   });
 }
 

@@ -1943,6 +1943,164 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/sources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Sources, and how they stand */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description done */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SourceStatus"][];
+                    };
+                };
+                "4XX": components["responses"]["Problem"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sources/{source}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A source with its history */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    source: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description done */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SourceStatus"];
+                    };
+                };
+                "4XX": components["responses"]["Problem"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sources/{source}/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What comparing it would do now, without doing it */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    source: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description done */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SyncPlan"];
+                    };
+                };
+                "4XX": components["responses"]["Problem"];
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sources/{source}/sync": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Compare it now */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    source: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["SyncRequest"];
+                };
+            };
+            responses: {
+                /** @description done */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SyncStarted"];
+                    };
+                };
+                "4XX": components["responses"]["Problem"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/models": {
         parameters: {
             query?: never;
@@ -3716,6 +3874,8 @@ export interface components {
             key: string;
             /** @description Its file or URL. */
             source: string;
+            /** @description Where it came from, if it is kept in step with a source. */
+            origin?: components["schemas"]["DocumentOrigin"] | null;
             /** @description Its title. */
             title: string;
             /** @description Its type, such as `hts_schedule`. */
@@ -3761,6 +3921,15 @@ export interface components {
             changed: number;
             /** @description Its pages. */
             pages: components["schemas"]["PageCounts"];
+        };
+        /** @description Where a document of a source came from. Its key stays the same when it is moved there, and so does its id. */
+        DocumentOrigin: {
+            /** @description The source, as the settings call it. */
+            source: string;
+            /** @description Its path there, or its URL. */
+            path: string;
+            /** @description What told its state there when it was read: it is read again when that changes. Empty: it has to be read again. */
+            mark: string;
         };
         /** @description How long chunks are. */
         ChunkSize: {
@@ -3906,6 +4075,8 @@ export interface components {
             key: string;
             /** @description Its file or URL. */
             source: string;
+            /** @description Where it came from, if it is kept in step with a source. */
+            origin?: components["schemas"]["DocumentOrigin"] | null;
             /** @description Its title. */
             title: string;
             /** @description Its type, such as `hts_schedule`. */
@@ -4138,6 +4309,187 @@ export interface components {
              * @default null
              */
             neighbours?: number | null;
+        };
+        /** @description A source, and how it stands. */
+        SourceStatus: {
+            /** @description As the settings call it. */
+            name: string;
+            /** @description What it is: folder, s3, webdav or site. */
+            kind: string;
+            /** @description Where it is. */
+            location: string;
+            /** @description The corpus of its documents. */
+            corpus: string;
+            /**
+             * Format: uint64
+             * @description How many seconds after it was compared it is compared again.
+             */
+            every_seconds: number;
+            /** @description The round that goes on, if one does. */
+            running?: components["schemas"]["SyncProgress"] | null;
+            /** @description The last round. */
+            last?: components["schemas"]["SyncReport"] | null;
+            /** @description The rounds that changed something or failed, newest first. */
+            history: components["schemas"]["SyncReport"][];
+        };
+        /** @description How far a round is. */
+        SyncProgress: {
+            /**
+             * Format: uint64
+             * @description When it began, in milliseconds since 1970.
+             */
+            began: number;
+            /**
+             * Format: uint64
+             * @description When this was told.
+             */
+            updated: number;
+            /**
+             * Format: uint
+             * @description How many files have been brought up to date.
+             */
+            done: number;
+            /**
+             * Format: uint
+             * @description Of how many that are new or changed.
+             */
+            of: number;
+        };
+        /** @description What a round came to. */
+        SyncReport: {
+            /**
+             * Format: uint64
+             * @description When it began, in milliseconds since 1970.
+             */
+            began: number;
+            /**
+             * Format: uint64
+             * @description When it ended.
+             */
+            ended: number;
+            /** @description How it ended. */
+            outcome: components["schemas"]["SyncOutcome"];
+            /**
+             * Format: uint
+             * @description How many files the source has, of those that are taken.
+             */
+            files: number;
+            /**
+             * Format: uint
+             * @description How many of them are here as they are there.
+             */
+            unchanged: number;
+            /**
+             * Format: uint
+             * @description How many were loaded that were not here.
+             */
+            loaded: number;
+            /**
+             * Format: uint
+             * @description How many were loaded again.
+             */
+            updated: number;
+            /**
+             * Format: uint
+             * @description How many had another path, and were followed.
+             */
+            moved: number;
+            /**
+             * Format: uint
+             * @description How many were deleted here.
+             */
+            deleted: number;
+            /**
+             * Format: uint
+             * @description How many could not be loaded.
+             */
+            failed: number;
+            /**
+             * Format: uint
+             * @description How many were left out: of a format that cannot be read, or too large.
+             */
+            left_out: number;
+            /**
+             * Format: uint
+             * @description How many were being written or loaded, so that the next round looks at them.
+             */
+            waiting: number;
+            /** @description What went wrong, or was left out, of the first files where something was. */
+            problems: components["schemas"]["SyncProblem"][];
+        };
+        /** @description How a round ended. */
+        SyncOutcome: {
+            /** @constant */
+            status: "done";
+        } | {
+            /** @constant */
+            status: "held";
+            /**
+             * Format: uint
+             * @description How many are gone.
+             */
+            deletions: number;
+        } | {
+            /** @constant */
+            status: "failed";
+            /** @description Why. */
+            why: string;
+        };
+        /** @description What went wrong with a file. */
+        SyncProblem: {
+            /** @description Its path. */
+            path: string;
+            /** @description What. */
+            problem: string;
+        };
+        /** @description What a round would do now. */
+        SyncPlan: {
+            /**
+             * Format: uint
+             * @description How many files the source has, of those that are taken.
+             */
+            files: number;
+            /**
+             * Format: uint
+             * @description How many are here as they are there, as far as can be told without reading them.
+             */
+            unchanged: number;
+            /** @description Files that are not here. One that was moved is among these and among the gone. */
+            new: components["schemas"]["SyncPaths"];
+            /** @description Files that may have changed. */
+            changed: components["schemas"]["SyncPaths"];
+            /** @description Documents whose files are gone. */
+            gone: components["schemas"]["SyncPaths"];
+            /** @description Files that are left out. */
+            left_out: components["schemas"]["SyncPaths"];
+            /** @description Whether a person would have to say that the gone ones are to be deleted. */
+            would_hold: boolean;
+            /** @description Why nothing would be deleted, if a part of the source cannot be read. */
+            problem?: string | null;
+        };
+        /** @description Some paths, and how many there are in all. */
+        SyncPaths: {
+            /**
+             * Format: uint
+             * @description How many.
+             */
+            count: number;
+            /** @description The first of them. */
+            first: string[];
+        };
+        /** @description It is being compared. */
+        SyncStarted: {
+            /** @description Which source. */
+            source: string;
+        };
+        /** @description How a source is to be compared. */
+        SyncRequest: {
+            /**
+             * Format: uint
+             * @description Delete up to so many documents that are gone there, also if the brake would hold.
+             * @default null
+             */
+            allow_deletions?: number | null;
         };
         /** @description How the server is. */
         Status: {
@@ -5036,6 +5388,7 @@ export type FeedbackGive = components['schemas']['FeedbackGive'];
 export type RunsCancel = components['schemas']['RunsCancel'];
 export type Documents = components['schemas']['Documents'];
 export type DocumentListed = components['schemas']['DocumentListed'];
+export type DocumentOrigin = components['schemas']['DocumentOrigin'];
 export type ChunkSize = components['schemas']['ChunkSize'];
 export type DocumentStatus = components['schemas']['DocumentStatus'];
 export type PageCounts = components['schemas']['PageCounts'];
@@ -5055,6 +5408,15 @@ export type CellKind = components['schemas']['CellKind'];
 export type TableRow = components['schemas']['TableRow'];
 export type SearchFound = components['schemas']['SearchFound'];
 export type Search = components['schemas']['Search'];
+export type SourceStatus = components['schemas']['SourceStatus'];
+export type SyncProgress = components['schemas']['SyncProgress'];
+export type SyncReport = components['schemas']['SyncReport'];
+export type SyncOutcome = components['schemas']['SyncOutcome'];
+export type SyncProblem = components['schemas']['SyncProblem'];
+export type SyncPlan = components['schemas']['SyncPlan'];
+export type SyncPaths = components['schemas']['SyncPaths'];
+export type SyncStarted = components['schemas']['SyncStarted'];
+export type SyncRequest = components['schemas']['SyncRequest'];
 export type Status = components['schemas']['Status'];
 export type Examined = components['schemas']['Examined'];
 export type Finding = components['schemas']['Finding'];

@@ -2,10 +2,11 @@
 
 import "./documents.css";
 import { useQueryClient } from "@tanstack/react-query";
-import { type DragEvent, type ReactNode, useEffect, useRef, useState } from "react";
-import { type DocumentFilter, useDocuments, useMayEdit } from "../api/queries";
+import { type DragEvent, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
+import { type DocumentFilter, useDocuments, useMayEdit, useMe } from "../api/queries";
 import { address, go } from "../route";
 import { Icon } from "../ui/icons";
+import { part } from "../ui/part";
 import { Problem } from "../ui/parts";
 import { useTitle } from "../ui/title";
 import { useWords } from "../words";
@@ -14,6 +15,8 @@ import { Figures } from "./figures";
 import { List } from "./list";
 import { Loads } from "./loading";
 import { watch } from "./loads";
+
+const Sources = part(() => import("./sources").then(({ Sources }) => Sources));
 
 const FILTERS = ["corpus", "type", "status", "search", "sort"] as const;
 const STATUSES = ["ready", "loading", "empty", "failed", "duplicate"] as const;
@@ -30,6 +33,7 @@ export function Documents({ query }: { query: URLSearchParams }) {
   useTitle(words.documents.title);
   const first = useDocuments(filter);
   const mayEdit = useMayEdit();
+  const admin = useMe().data?.role === "admin";
   const loading = useDocuments({ status: "loading" }, 0, 50);
   const [dropping, setDropping] = useState(false);
   const [fetching, setFetching] = useState(false);
@@ -93,6 +97,11 @@ export function Documents({ query }: { query: URLSearchParams }) {
         </header>
         {figures && !nothing && <Figures figures={figures} />}
         <Loads />
+        {admin && (
+          <Suspense>
+            <Sources />
+          </Suspense>
+        )}
         {first.error && <Problem error={first.error} again={() => first.refetch()} />}
         {nothing && mayEdit ? (
           <button type="button" className="drop-here" onClick={() => choose.current?.click()}>

@@ -13,7 +13,9 @@ use ibid_core::evidence::{DocumentId, Index};
 use ibid_core::load::LoadSummary;
 use ibid_core::{Corpus, Label, RunId, Scope};
 use ibid_engine::{Engine, Job, LoadEvents, NewJob, Stop, load_events};
-use ibid_knowledge::{ContentHash, Error as StoreError, Ingestion, LoadRequest, LoadSettings, Store};
+use ibid_knowledge::{
+    ContentHash, DocumentOrigin, Error as StoreError, Ingestion, LoadRequest, LoadSettings, Store,
+};
 use tokio::sync::oneshot;
 
 use crate::error::Error;
@@ -70,6 +72,8 @@ pub struct DocumentFields {
     pub labels: Vec<Label>,
     /// The most characters of a chunk, and how many two neighbours share, where it has its own.
     pub chunk: (Option<usize>, Option<usize>),
+    /// Where it came from, if it is kept in step with a source.
+    pub origin: Option<DocumentOrigin>,
 }
 
 /// Where the content of a document is.
@@ -192,6 +196,7 @@ impl DocumentService {
         settings.title.clone_from(&fields.title);
         settings.language.clone_from(&fields.language);
         settings.labels = fields.labels.iter().cloned().collect();
+        settings.origin.clone_from(&fields.origin);
         let (characters, overlap) = fields.chunk;
         settings.size.characters = characters.unwrap_or(settings.size.characters);
         settings.size.overlap = overlap.unwrap_or(settings.size.overlap);
@@ -262,12 +267,12 @@ impl DocumentService {
             self.put(&request, bytes).await?;
             return Ok(StartedLoad::Unchanged(unchanged));
         }
-        self.put(&request, bytes).await?;
         if let Some(run) = same {
+            self.put(&request, bytes).await?;
             let ended = self.watch(scope.clone(), request, pin, run);
             return Ok(StartedLoad::Running(LoadHandle { run, resumed: true, ended }));
         }
-        let run = self.submit(scope, &request, bytes.map_or(0, <[u8]>::len) as u64).await?;
+        let run = Box::pin(self.submit(scope, &request, bytes)).await?;
         let ended = self.watch(scope.clone(), request, pin, run);
         Ok(StartedLoad::Running(LoadHandle { run, resumed: false, ended }))
     }
@@ -279,20 +284,27 @@ impl DocumentService {
         Ok(())
     }
 
-    async fn submit(&self, scope: &Scope, request: &LoadRequest, length: u64) -> Result<RunId, Error> {
+    /// Begins a load. The ledger names its content before that is there, so that whatever ends this process leaves nothing behind that
+    /// nobody knows of.
+    async fn submit(
+        &self,
+        scope: &Scope,
+        request: &LoadRequest,
+        bytes: Option<&[u8]>,
+    ) -> Result<RunId, Error> {
         let payload = serde_json::to_value(request).map_err(Error::other)?;
         let queue = LoadRequest::queue(&request.document());
-        let marked = self.0.ingestion.mark_pending(request, length).await?;
-        let job = NewJob { queue, graph: GRAPH.to_owned(), request: payload };
-        match self.0.engine.submit_job(scope, job).await {
-            Ok(run) => Ok(run),
-            Err(error) => {
-                if marked {
-                    self.0.ingestion.rollback(request, RunId::new()).await?;
-                }
-                Err(error.into())
-            }
+        let marked = self.0.ingestion.mark_pending(request, bytes.map_or(0, <[u8]>::len) as u64).await?;
+        let begun = async {
+            self.put(request, bytes).await?;
+            let job = NewJob { queue, graph: GRAPH.to_owned(), request: payload };
+            Ok(self.0.engine.submit_job(scope, job).await?)
+        };
+        let begun = begun.await;
+        if begun.is_err() && marked {
+            self.0.ingestion.rollback(request, RunId::new()).await?;
         }
+        begun
     }
 
     /// The unfinished load of the same document that loads the same in the same way. One that loads something else is
@@ -335,6 +347,11 @@ impl DocumentService {
             scope.sees(&loads.tenant, &loads.corpus, &loads.settings.labels)
         };
         Ok(jobs.pop().filter(seen).map(|(job, _)| job))
+    }
+
+    /// Whether a document is being loaded, or waits for it.
+    pub(crate) async fn is_under_way(&self, scope: &Scope, document: &DocumentId) -> Result<bool, Error> {
+        Ok(self.jobs(scope, document).await?.iter().any(|(job, _)| !job.status.is_final()))
     }
 
     /// Whether the last load of a document was given up because it ended its process. Whoever asks for it themselves tries again.

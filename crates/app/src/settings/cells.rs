@@ -48,7 +48,10 @@ impl Settings {
                     .to_owned(),
             ));
         }
+        let mut sources = self.sources.clone();
+        sources.retain(|_, source| self.cell_of(&source.tenant()).is_ok_and(|cell| cell == Some(name)));
         Ok(Self {
+            sources,
             engine: EngineSettings {
                 url: Some(cell.engine_url.clone()),
                 listen_url: cell.listen_url.clone(),

@@ -5,12 +5,13 @@ mod documents;
 mod duration;
 mod models;
 mod serve;
+mod sources;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ibid_assistants::tools::ToolSettings;
-use ibid_core::Tenant;
+use ibid_core::{SourceName, Tenant};
 use ibid_engine::{PostgresSettings, RunSettings};
 use ibid_telemetry::{LogSettings, TraceSettings};
 use schemars::JsonSchema;
@@ -24,6 +25,7 @@ pub use models::{
     LOCAL_PROVIDERS, ModelSettings, OnnxSettings, ProviderAccount, PullSettings, RerankSettings,
 };
 pub use serve::{KeySettings, OidcSettings, ServeRole, ServeSettings};
+pub use sources::{SourcePathSettings, SourceSettings};
 
 /// Everything that can be set. Each field says what it is for; the reference is made from this.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -57,6 +59,8 @@ pub struct Settings {
     pub store: StoreSettings,
     /// How documents are read and loaded.
     pub ingest: IngestSettings,
+    /// Places whose documents are kept in step, by a name of your own.
+    pub sources: BTreeMap<SourceName, SourceSettings>,
     /// The folder with assistants of your own.
     pub assistants: PathBuf,
     /// Tools that ask services elsewhere.
@@ -157,6 +161,7 @@ impl Default for Settings {
             tenants: BTreeMap::new(),
             store: StoreSettings::default(),
             ingest: IngestSettings::default(),
+            sources: BTreeMap::new(),
             assistants: PathBuf::from("assistants"),
             tools: ToolSettings::default(),
             serve: ServeSettings::default(),

@@ -1,7 +1,7 @@
 //! What can be typed about documents.
 
 use clap::{Args, Subcommand};
-use ibid_core::{Corpus, Label};
+use ibid_core::{Corpus, Label, SourceName};
 
 use super::Target;
 
@@ -36,6 +36,28 @@ pub(crate) struct Ingest {
     #[arg(long, value_name = "CHARACTERS")]
     pub(crate) chunk_overlap: Option<usize>,
     /// Print one JSON object for each document instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) target: Target,
+}
+
+/// Compare sources.
+#[derive(Debug, Args)]
+pub(crate) struct Sync {
+    /// Which of `sources` [default: all]
+    #[arg(value_name = "NAME")]
+    pub(crate) sources: Vec<SourceName>,
+    /// Say what would be done, and do nothing
+    #[arg(long, conflicts_with_all = ["allow_deletions", "list"])]
+    pub(crate) dry_run: bool,
+    /// Delete up to so many documents whose files are gone, also if so many at once wait for a person
+    #[arg(long, value_name = "COUNT", conflicts_with = "list")]
+    pub(crate) allow_deletions: Option<usize>,
+    /// Say how they stand, and compare nothing
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Print one JSON object for each source
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -10,7 +10,7 @@ use ibid_core::{Corpus, Label, Tenant, ThreadId, TurnOptions};
 use serde_json::Value;
 use url::Url;
 
-pub(crate) use self::documents::{Documents, DocumentsCommand, Ingest, SearchArguments};
+pub(crate) use self::documents::{Documents, DocumentsCommand, Ingest, SearchArguments, Sync};
 pub(crate) use self::operation::{
     Backup, EngineCommand, Health, Keys, KeysCommand, NewKey, Restore, Serve, TenantsCommand,
 };
@@ -69,6 +69,8 @@ pub(crate) enum Command {
     Threads(Threads),
     /// Load documents so that they can be searched and cited
     Ingest(Ingest),
+    /// Compare sources now: what is added, changed, moved and deleted there follows here
+    Sync(Sync),
     /// List, show and delete documents
     Documents(Documents),
     /// Find what documents say, with page and score

@@ -20,6 +20,7 @@ mod printer;
 mod search;
 mod serve;
 mod setup;
+mod sync;
 mod tenants;
 mod threads;
 mod tune;
@@ -71,6 +72,7 @@ pub(crate) fn run(arguments: Arguments, telemetry: &Telemetry) -> anyhow::Result
         Command::Graph { name } => graph::run(&load(global)?.config, name.as_deref()),
         Command::Threads(command) => threads::run(&load_for(global, &command.target)?, &command),
         Command::Ingest(ingest) => ingest::run(&load_for(global, &ingest.target)?, &ingest),
+        Command::Sync(sync) => sync::run(&load_for(global, &sync.target)?, &sync),
         Command::Documents(command) => documents::run(&load_for(global, &command.target)?, &command),
         Command::Search(search) => search::run(&load_for(global, &search.target)?, &search),
         Command::Fsck { repair } => fsck::run(&load(global)?.config, repair),

@@ -80,6 +80,7 @@ pub(super) fn run(
         let written = running.write(&config.data).context("the data folder cannot be written to")?;
         say(&cells.first().assistants(), &format!("http://{address}"));
         tokio::spawn(log_sandbox(config.clone()));
+        keep_in_step(&cells, config)?;
         let named = tokio::spawn(load_named(cells.clone(), scopes(config, tenants)));
         let stop = CancellationToken::new();
         let serving = tokio::spawn(ibid_server::serve(listener, router, stop.clone().cancelled_owned()));
@@ -132,6 +133,9 @@ async fn work(
 ) -> anyhow::Result<ExitCode> {
     let router = ibid_server::worker_router(cells.clone(), access, metrics.clone())?;
     eprintln!("ibid works on turns and loads; its health is at http://{}", listener.local_addr()?);
+    for (_, app) in cells.all() {
+        app.sources()?.keep_in_step();
+    }
     let stop = CancellationToken::new();
     let serving = tokio::spawn(ibid_server::serve(listener, router, stop.clone().cancelled_owned()));
     let counting = metrics.map(|_| tokio::spawn(count_stores(cells.clone())));
@@ -165,11 +169,21 @@ async fn log_sandbox(config: Settings) {
     }
 }
 
+/// Follows the sources, unless others work for this process.
+fn keep_in_step(cells: &Cells, config: &Settings) -> anyhow::Result<()> {
+    if config.serve.role != ServeRole::Server {
+        for (_, app) in cells.all() {
+            app.sources()?.keep_in_step();
+        }
+    }
+    Ok(())
+}
+
 async fn load_named(cells: Cells, scopes: Vec<Scope>) {
     for (index, (_, app)) in cells.all().enumerate() {
         let here = scopes.iter().filter(|scope| cells.index_of(scope.tenant()) == index);
         let here: Vec<Scope> = here.cloned().collect();
-        match app.load_named_documents(&here).await {
+        match Box::pin(app.load_named_documents(&here)).await {
             Ok(0) => {}
             Ok(begun) => eprintln!("loading {begun} documents that assistants name"),
             Err(error) => tracing::warn!("the documents that assistants name are not loaded: {error}"),

@@ -18,6 +18,7 @@ mod quick_start;
 mod serve;
 mod several;
 mod site;
+mod sync;
 mod telemetry;
 
 use std::io::{BufRead, BufReader};

@@ -138,3 +138,29 @@ fn the_messages_in_troubleshooting_are_those_of_ibid() {
         }
     }
 }
+
+#[test]
+fn the_sources_page_works_as_it_stands() {
+    let folder = folder();
+    let folder = folder.path();
+    let page = docs("sources.md");
+    let settings = pieces(&page, "toml");
+    let config = std::fs::read_to_string(folder.join("ibid.toml")).unwrap();
+    let with = |more: &str| std::fs::write(folder.join("ibid.toml"), format!("{config}{more}")).unwrap();
+    with(&settings.concat());
+    printed(&run(folder, &["config", "check"]));
+
+    with(&settings[0]);
+    std::fs::create_dir(folder.join("contracts")).unwrap();
+    std::fs::copy(super::documents::sample(), folder.join("contracts/chapter.pdf")).unwrap();
+    let commands = pieces(&page, "sh").concat();
+    let commands = commands.lines().filter_map(|line| line.split('#').next()?.trim().strip_prefix("ibid "));
+    let mut ran = 0;
+    for command in commands {
+        let said = printed(&run(folder, &command.split_whitespace().collect::<Vec<_>>()));
+        assert!(said.contains("contracts: "), "{command}: {said}");
+        ran += 1;
+    }
+    assert_eq!(ran, 4);
+    assert!(printed(&run(folder, &["search", "8539.22.40"])).contains("contracts/chapter.pdf"));
+}

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use ibid_core::catalogue::CATALOGUE;
 use ibid_core::evidence::DocumentId;
 use ibid_core::load::{LoadOutcome, LoadSummary};
 use ibid_core::{Corpus, Label, QueueId, RunId, Tenant};
@@ -10,7 +11,7 @@ use ibid_reading::FileFormat;
 use serde::{Deserialize, Serialize};
 
 use crate::ChunkSize;
-use crate::document::{Document, count, document_id};
+use crate::document::{Document, DocumentOrigin, count, document_id};
 use crate::{ContentHash, DocumentState, LoadResult};
 
 /// A document to be loaded.
@@ -46,6 +47,9 @@ pub struct LoadSettings {
     pub size: ChunkSize,
     /// A page with fewer characters has no content.
     pub least_characters: usize,
+    /// Where it came from, if it is kept in step with a source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<DocumentOrigin>,
 }
 
 impl LoadRequest {
@@ -97,8 +101,17 @@ impl LoadSettings {
     pub(crate) fn made(&self, known: &Document, content: &ContentHash) -> bool {
         known.state == DocumentState::settled(LoadResult::Ready)
             && known.content == *content
-            && known.kind == self.kind
-            && known.labels == self.labels
+            && self.treats_alike(known)
+    }
+
+    /// Whether a document was treated in this way, as far as the ledger tells.
+    pub fn treats_alike<P>(&self, known: &Document<P>) -> bool {
+        known.kind == self.kind && known.labels == self.labels && self.reads_alike(known)
+    }
+
+    /// Whether it was read in this way: the rest of what is said of it can be changed as it is.
+    pub fn reads_alike<P>(&self, known: &Document<P>) -> bool {
+        (known.kind == CATALOGUE) == (self.kind == CATALOGUE)
             && known.size == self.size
             && self.title.as_ref().is_none_or(|title| *title == known.title)
             && self.language.as_ref().is_none_or(|language| *language == known.language)

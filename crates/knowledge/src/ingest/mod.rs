@@ -208,7 +208,8 @@ impl Ingestion {
         let document = match known.filter(|known| known.state.is_ready()) {
             Some(known) => {
                 let problem = format!("a newer version could not be loaded: {why}");
-                Document { state: DocumentState::flawed(LoadResult::Ready, problem), ..known }
+                let origin = job.settings.origin.clone().or(known.origin);
+                Document { state: DocumentState::flawed(LoadResult::Ready, problem), origin, ..known }
             }
             None => steps::unread(&Loading::new(job.clone(), run), why),
         };

@@ -389,6 +389,7 @@ pub(super) fn draft(loading: &Loading, fetched: &Fetched, state: DocumentState) 
         corpus: job.corpus.clone(),
         key: job.key.clone(),
         source: job.source.clone(),
+        origin: job.settings.origin.clone(),
         title,
         kind: job.settings.kind.clone(),
         language: job.settings.language.clone().unwrap_or_default(),
@@ -427,7 +428,8 @@ pub(super) async fn fail(
     let document = match known.filter(|known| known.state.is_ready()) {
         Some(known) => {
             let problem = format!("a newer version could not be read: {why}");
-            Document { state: DocumentState::flawed(LoadResult::Ready, problem), ..known }
+            let origin = loading.job.settings.origin.clone().or(known.origin);
+            Document { state: DocumentState::flawed(LoadResult::Ready, problem), origin, ..known }
         }
         None => {
             let kind = ibid_reading::FileFormat::Text;

@@ -52,6 +52,7 @@ impl Store {
             self.unstage_all(&document.id).await?;
         }
         self.documents.delete(&of_tenant).await?;
+        self.forget_sources(tenant).await?;
         for document in &documents {
             for content in [Some(&document.content), document.state.pending()].into_iter().flatten() {
                 self.delete_unused_blob(&document.id, content).await?;

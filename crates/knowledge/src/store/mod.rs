@@ -17,6 +17,7 @@ mod pin;
 mod rows;
 mod search;
 mod snapshot;
+mod sources;
 mod table;
 
 use std::collections::HashMap;
@@ -41,6 +42,7 @@ pub use self::pin::BlobPin;
 use self::pin::BlobPins;
 pub(crate) use self::rows::{Hit, chunk_id, of_tables};
 pub use self::snapshot::{SnapshotObjects, StoreSnapshot};
+pub use self::sources::{DocumentEdit, DocumentRow};
 use self::table::Table;
 use crate::Error;
 use crate::chunk::Chunk;
@@ -321,6 +323,10 @@ impl Store {
             if document.state.status() == DocumentStatus::Duplicate && document.labels == gone.labels {
                 let problem = format!("{}, which had the same content, is gone; load it again", gone.source);
                 let pending = document.state.pending().cloned();
+                // A source that it is kept in step with loads it again by itself.
+                if let Some(origin) = &mut document.origin {
+                    origin.mark.clear();
+                }
                 document.state =
                     DocumentState::Settled { result: LoadResult::Failed, problem: Some(problem), pending };
                 self.record(&document).await?;

@@ -126,15 +126,16 @@ pub(super) fn vector_column(vectors: Vec<f32>, dimensions: usize) -> Result<Arra
     Ok(Arc::new(vectors))
 }
 
-fn labels(document: &Document, rows: usize) -> ArrayRef {
+/// The labels of a document as they are stored: there is always one to look for.
+pub(super) fn labels(document: &Document) -> impl Iterator<Item = &str> {
+    let everybody = document.labels.is_empty().then_some(EVERYBODY);
+    everybody.into_iter().chain(document.labels.iter().map(Label::as_str))
+}
+
+fn label_column(document: &Document, rows: usize) -> ArrayRef {
     let mut builder = ListBuilder::new(StringBuilder::new());
     for _ in 0..rows {
-        if document.labels.is_empty() {
-            builder.values().append_value(EVERYBODY);
-        }
-        for label in &document.labels {
-            builder.values().append_value(label.as_str());
-        }
+        labels(document).for_each(|label| builder.values().append_value(label));
         builder.append(true);
     }
     Arc::new(builder.finish())
@@ -177,7 +178,7 @@ pub(crate) fn chunk_rows(
         same(&document.content),
         same(document.tenant.as_str()),
         same(document.corpus.as_str()),
-        labels(document, count),
+        label_column(document, count),
         same(&document.kind),
         same(&document.language),
         same(&document.title),
@@ -217,7 +218,7 @@ pub(crate) fn document_row(document: &Document) -> Result<RecordBatch, Error> {
         one(&document.id.to_string()),
         one(document.tenant.as_str()),
         one(document.corpus.as_str()),
-        labels(document, 1),
+        label_column(document, 1),
         one(&document.content),
         one(document.state.pending().map_or("", |content| content)),
         Arc::new(UInt64Array::from(vec![document.changed])),

@@ -10,7 +10,8 @@ use lance::dataset::builder::DatasetBuilder;
 use lance::dataset::transaction::{Operation, TransactionBuilder, UpdateMode};
 use lance::dataset::write::merge_insert::inserted_rows::{FilterType, KeyExistenceFilter};
 use lance::dataset::{
-    CommitBuilder, Dataset, DeleteBuilder, InsertBuilder, NewColumnTransform, WriteMode, WriteParams,
+    CommitBuilder, Dataset, DeleteBuilder, InsertBuilder, NewColumnTransform, UpdateBuilder, WriteMode,
+    WriteParams,
 };
 use sha2::{Digest, Sha256};
 use tokio::sync::RwLock;
@@ -202,6 +203,19 @@ impl Table {
         }
         self.saw(Arc::new(dataset)).await;
         Ok(())
+    }
+
+    /// Gives columns of the rows that a filter lets through another value, as a literal, in one commit. Returns how many rows
+    /// there were.
+    pub(crate) async fn update(&self, predicate: &str, values: &[(&str, String)]) -> Result<u64, Error> {
+        let Some(dataset) = self.newest().await? else { return Ok(0) };
+        let mut update = UpdateBuilder::new(dataset).update_where(predicate)?.conflict_retries(MOST_ATTEMPTS);
+        for (column, value) in values {
+            update = update.set(column, value)?;
+        }
+        let updated = update.build()?.execute().await?;
+        self.saw(updated.new_dataset).await;
+        Ok(updated.rows_updated)
     }
 
     /// Deletes the rows that a filter lets through, in one commit. Returns how many there were.

@@ -248,6 +248,7 @@ impl DocumentForm {
             language: self.language.as_deref().map(printable),
             labels: self.labels.clone(),
             chunk: (characters, overlap),
+            origin: None,
         })
     }
 }

@@ -166,7 +166,7 @@ impl Load {
 
 /// What is said of a document, as a server takes it.
 fn form(source: &str, fields: &DocumentFields) -> Vec<(&'static str, String)> {
-    let DocumentFields { key, corpus, document_type, title, language, labels, chunk } = fields;
+    let DocumentFields { key, corpus, document_type, title, language, labels, chunk, origin: _ } = fields;
     let labels = labels.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     [
         ("source", Some(source.to_owned())),

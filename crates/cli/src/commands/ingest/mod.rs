@@ -172,6 +172,7 @@ impl Loader<'_> {
             language: named.language.or_else(|| given.language.clone()),
             labels: given.label.clone(),
             chunk: (given.chunk_characters.or(named.chunk.0), given.chunk_overlap.or(named.chunk.1)),
+            origin: None,
         }
     }
 
