@@ -199,11 +199,12 @@ export function useStatus({ poll = false } = {}) {
 }
 
 /** The places that documents are kept in step with. */
-export function useSources() {
+export function useSources(enabled = true) {
   return useQuery({
+    enabled,
     queryKey: names.sources,
     queryFn: async () => body(await api.GET("/sources")),
-    refetchInterval: ({ state }) => (state.data?.some((source) => source.running) ? 1_000 : 10_000),
+    refetchInterval: ({ state }) => (state.data?.some((source) => source.running) ? 1_000 : 5_000),
   });
 }
 

@@ -3,7 +3,7 @@
 import "./documents.css";
 import { useQueryClient } from "@tanstack/react-query";
 import { type DragEvent, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
-import { type DocumentFilter, useDocuments, useMayEdit, useMe } from "../api/queries";
+import { type DocumentFilter, useDocuments, useMayEdit, useMe, useSources } from "../api/queries";
 import { address, go } from "../route";
 import { Icon } from "../ui/icons";
 import { part } from "../ui/part";
@@ -33,7 +33,7 @@ export function Documents({ query }: { query: URLSearchParams }) {
   useTitle(words.documents.title);
   const first = useDocuments(filter);
   const mayEdit = useMayEdit();
-  const admin = useMe().data?.role === "admin";
+  const sources = useSources(useMe().data?.role === "admin");
   const loading = useDocuments({ status: "loading" }, 0, 50);
   const [dropping, setDropping] = useState(false);
   const [fetching, setFetching] = useState(false);
@@ -97,7 +97,7 @@ export function Documents({ query }: { query: URLSearchParams }) {
         </header>
         {figures && !nothing && <Figures figures={figures} />}
         <Loads />
-        {admin && (
+        {sources.data && sources.data.length > 0 && (
           <Suspense>
             <Sources />
           </Suspense>

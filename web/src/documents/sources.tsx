@@ -1,7 +1,8 @@
 // Places that documents are kept in step with: how they stand, what changed, and what waits for a person.
 
+import "./sources.css";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { api, body } from "../api/client";
 import { names, useSources } from "../api/queries";
 import type { SourceStatus, SyncPlan, SyncReport } from "../api/schema";
@@ -10,14 +11,18 @@ import { useNumbers, useWords } from "../words";
 
 export function Sources() {
   const words = useWords();
+  const queries = useQueryClient();
   const sources = useSources();
-  if (sources.error) return <Problem error={sources.error} again={() => sources.refetch()} />;
-  if (!sources.data?.length) return null;
+  const ended = Math.max(0, ...(sources.data ?? []).map(({ last }) => last?.ended ?? 0));
+  // What a round has brought is in the list below.
+  useEffect(() => {
+    if (ended > 0) queries.invalidateQueries({ queryKey: names.documents });
+  }, [queries, ended]);
   return (
-    <section className="card loads sources" aria-label={words.sources.title}>
+    <section className="card sources" aria-label={words.sources.title}>
       <h2>{words.sources.title}</h2>
       <ul>
-        {sources.data.map((source) => (
+        {sources.data?.map((source) => (
           <Source key={source.name} source={source} />
         ))}
       </ul>
