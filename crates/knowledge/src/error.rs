@@ -48,6 +48,9 @@ pub enum Error {
     /// Whoever asks may not do this.
     #[error("not allowed: {0}")]
     NotAllowed(String),
+    /// Something else is being done with the document.
+    #[error("{0}")]
+    Busy(String),
     /// Documents cannot be read on this machine as it is now.
     #[error(transparent)]
     Reader(ibid_reading::Failure),
@@ -75,6 +78,7 @@ impl Error {
             | Self::TooNew { .. }
             | Self::Location(_)
             | Self::Document(_)
+            | Self::Busy(_)
             | Self::NotAllowed(_) => false,
         }
     }

@@ -37,6 +37,6 @@ pub use search::{Search, SearchMode};
 pub use state::{DocumentState, DocumentStatus, LoadResult};
 pub use store::fsck::{ActiveLoads, FsckReport, StoreProblem};
 pub use store::{
-    BlobInfo, BlobPin, BlobStore, Content, Disk, DocumentEdit, DocumentRow, MaintenanceReport,
-    MaintenanceSettings, SnapshotObjects, Store, StoreSnapshot,
+    BlobInfo, BlobPin, BlobStore, Content, Disk, DocumentChange, DocumentEdit, DocumentRow,
+    MaintenanceReport, MaintenanceSettings, SnapshotObjects, Store, StoreSnapshot,
 };

@@ -1738,7 +1738,34 @@ export interface paths {
         };
         options?: never;
         head?: never;
-        patch?: never;
+        /** Change what is said of a document, without reading it again */
+        patch: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    document: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["DocumentChange"];
+                };
+            };
+            responses: {
+                /** @description done */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Document"];
+                    };
+                };
+                "4XX": components["responses"]["Problem"];
+            };
+        };
         trace?: never;
     };
     "/documents/{document}/events": {
@@ -4156,6 +4183,24 @@ export interface components {
             /** @description What one should know of it. */
             remarks?: string[];
         };
+        /** @description What is to be said of a document; what is not given stays as it is. */
+        DocumentChange: {
+            /**
+             * @description Its title.
+             * @default null
+             */
+            title?: string | null;
+            /**
+             * @description Its type.
+             * @default null
+             */
+            type?: string | null;
+            /**
+             * @description Who may see it; empty means everybody at the tenant.
+             * @default null
+             */
+            labels?: string[] | null;
+        };
         /** @description What a page says. */
         PageText: {
             /** @description What was read of it. */
@@ -5399,6 +5444,7 @@ export type DocumentAbout = components['schemas']['DocumentAbout'];
 export type DocumentFetch = components['schemas']['DocumentFetch'];
 export type Document = components['schemas']['Document'];
 export type PageRecord = components['schemas']['PageRecord'];
+export type DocumentChange = components['schemas']['DocumentChange'];
 export type PageText = components['schemas']['PageText'];
 export type Passage = components['schemas']['Passage'];
 export type BoundingBox = components['schemas']['BoundingBox'];

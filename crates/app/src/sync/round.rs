@@ -314,7 +314,7 @@ impl Round<'_> {
         let fields = self.source.fields(path, mark, known.key.clone());
         let settings = self.documents.request(&self.scope, &source, &fields)?.settings;
         let LoadSettings { kind, labels, origin, .. } = settings;
-        let edit = DocumentEdit { source, kind, labels, origin };
+        let edit = DocumentEdit { source, title: None, kind, labels, origin };
         Ok(self.documents.store().edit(&known.id, edit).await?)
     }
 

@@ -99,6 +99,23 @@ pub(crate) enum DocumentsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Change the title, type or labels of a document, without reading it again
+    Edit {
+        /// Which document: its name, or the end of its file name or URL
+        document: String,
+        /// Its title from now on
+        #[arg(long, required_unless_present_any = ["kind", "labels"])]
+        title: Option<String>,
+        /// Its type from now on
+        #[arg(long = "type", value_name = "TYPE")]
+        kind: Option<String>,
+        /// Who may see it from now on, separated by commas; "" for everybody
+        #[arg(long, value_name = "NAMES")]
+        labels: Option<String>,
+        /// With permission to see what has this label; may be given several times
+        #[arg(long, value_name = "NAME")]
+        label: Vec<Label>,
+    },
     /// Delete a document from everything that is searched
     Delete {
         /// Which document: its name, or the end of its file name or URL

@@ -1,5 +1,6 @@
 //! `ibid documents`: what was loaded, what was read of it, and how to be rid of it.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -7,9 +8,9 @@ use anyhow::bail;
 use http::Method;
 use ibid_app::{OfflineLoads, Settings, erase_now};
 use ibid_core::{Corpus, Label, Scope};
-use ibid_knowledge::{Document, PageCounts, Store};
+use ibid_knowledge::{Document, DocumentChange, PageCounts, Store};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{confirmed, counted, printable, runtime};
 use crate::arguments::{Documents, DocumentsCommand};
@@ -32,6 +33,15 @@ pub(super) fn run(config: &Settings, documents: &Documents) -> anyhow::Result<Ex
             DocumentsCommand::Show { document, label, json } => {
                 let ledger = open(label).await?;
                 show(&ledger.one(&ledger.find(document).await?).await?, *json)
+            }
+            DocumentsCommand::Edit { document, title, kind, labels, label } => {
+                let ledger = open(label).await?;
+                let document = ledger.find(document).await?;
+                let labels = labels.as_deref().map(named_labels).transpose()?;
+                let change = DocumentChange { title: title.clone(), kind: kind.clone(), labels };
+                ledger.change(&document, change).await?;
+                writeln!(std::io::stdout(), "Changed {}.", printable(&document.source))?;
+                Ok(ExitCode::SUCCESS)
             }
             DocumentsCommand::Delete { document, label, yes } => {
                 let ledger = open(label).await?;
@@ -128,6 +138,23 @@ impl Ledger {
         }
     }
 
+    async fn change(&self, document: &Document<PageCounts>, change: DocumentChange) -> anyhow::Result<()> {
+        match self {
+            Self::Here { store, scope } => {
+                if Box::pin(store.change(scope, &document.id, change)).await?.is_none() {
+                    bail!("{} was deleted just now", document.source);
+                }
+                Ok(())
+            }
+            Self::Server(client) => {
+                let DocumentChange { title, kind, labels } = change;
+                let body = json!({ "title": title, "type": kind, "labels": labels });
+                let path = format!("/documents/{}", document.id);
+                client.call::<Value>(Method::PATCH, &path, Some(body)).await.map(drop)
+            }
+        }
+    }
+
     async fn delete(&self, config: &Settings, document: &Document<PageCounts>) -> anyhow::Result<()> {
         match self {
             Self::Here { store, scope } => {
@@ -143,6 +170,11 @@ impl Ledger {
             }
         }
     }
+}
+
+fn named_labels(names: &str) -> anyhow::Result<BTreeSet<Label>> {
+    let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
+    Ok(names.map(str::parse).collect::<Result<_, _>>()?)
 }
 
 fn list(documents: &[Document<PageCounts>], json: bool) -> anyhow::Result<ExitCode> {

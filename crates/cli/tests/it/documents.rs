@@ -305,3 +305,41 @@ async fn killed_again_and_again(kept: Kept, kills: u32) {
         );
     }
 }
+
+#[test]
+fn what_is_said_of_a_document_changes_without_reading_it_again() {
+    let folder = folder();
+    let folder = folder.path();
+    printed(&run(folder, &["ingest", &sample(), "--corpus", "tariffs"]));
+    let row = |label: &[&str]| -> Option<serde_json::Value> {
+        let listed = printed(&run(folder, &[&["documents", "list", "--json"], label].concat()));
+        listed.lines().next().map(|line| serde_json::from_str(line).unwrap())
+    };
+    let before = row(&[]).unwrap();
+    refused(&run(folder, &["documents", "edit", "71.pdf"]), 64, "--title");
+    refused(
+        &run(folder, &["documents", "edit", "71.pdf", "--labels", "customs"]),
+        1,
+        "must hold one of them",
+    );
+    let change = ["documents", "edit", "71.pdf", "--title", "Lamps", "--type", "hts", "--labels", "customs"];
+    printed(&run(folder, &[&change[..], &["--label", "customs"]].concat()));
+    assert_eq!(row(&[]), None, "who does not hold the label does not see it");
+    let after = row(&["--label", "customs"]).unwrap();
+    assert_eq!(
+        (&after["title"], &after["kind"], &after["id"]),
+        (&"Lamps".into(), &"hts".into(), &before["id"])
+    );
+    assert_eq!(after["chunks"], before["chunks"]);
+    let search = |more: &[&str]| printed(&run(folder, &[&["search", "8539.22.40"], more].concat()));
+    assert!(search(&[]).contains("Nothing was found"));
+    assert!(search(&["--label", "customs", "--type", "hts"]).contains("Christmas-tree lamps"));
+
+    // The same at a server, and back.
+    let serving = Serving::start(folder);
+    let back = ["documents", "edit", "71.pdf", "--labels", "", "--label", "customs"];
+    printed(&run(folder, &back));
+    drop(serving);
+    assert!(search(&["--type", "hts"]).contains("Christmas-tree lamps"));
+    assert!(printed(&run(folder, &["fsck"])).contains("the store is whole"));
+}

@@ -6,6 +6,7 @@
 mod answers;
 mod catalogues;
 mod disk;
+mod edit;
 mod erasing;
 mod filter;
 pub(crate) mod fsck;
@@ -33,6 +34,7 @@ use tokio::task::spawn_blocking;
 
 pub(crate) use self::answers::{AnswerRow, FoundAnswer};
 pub use self::disk::Disk;
+pub use self::edit::{DocumentChange, DocumentEdit};
 pub(crate) use self::filter::of_question as question_filter;
 pub use self::maintenance::MaintenanceReport;
 use self::maintenance::MakeIndexes;
@@ -42,7 +44,7 @@ pub use self::pin::BlobPin;
 use self::pin::BlobPins;
 pub(crate) use self::rows::{Hit, chunk_id, of_tables};
 pub use self::snapshot::{SnapshotObjects, StoreSnapshot};
-pub use self::sources::{DocumentEdit, DocumentRow};
+pub use self::sources::DocumentRow;
 use self::table::Table;
 use crate::Error;
 use crate::chunk::Chunk;
@@ -302,13 +304,13 @@ impl Store {
         let Some(document) = self.document(scope, id).await? else { return Ok(false) };
         self.unsearch(id).await?;
         self.remove_old_rows(id).await?;
-        self.forget(id).await?;
         self.orphan_duplicates(&document).await?;
-        self.delete_unused_blob(id, &document.content).await?;
-        if let Some(pending) = document.state.pending() {
-            self.delete_unused_blob(id, pending).await?;
-        }
         self.unstage_all(id).await?;
+        // The ledger comes last: while it names the document, the rest of it can be found and deleted again.
+        for content in [Some(&document.content), document.state.pending()].into_iter().flatten() {
+            self.delete_blob_of(id, content).await?;
+        }
+        self.forget(id).await?;
         Ok(true)
     }
 
@@ -319,6 +321,10 @@ impl Store {
 
     /// Says of documents that had the content of one that is gone that they are searched no more.
     pub(crate) async fn orphan_duplicates(&self, gone: &Document) -> Result<(), Error> {
+        // Of one that was a duplicate itself, the others were none.
+        if !gone.state.is_ready() {
+            return Ok(());
+        }
         for mut document in self.of_content(gone).await? {
             if document.state.status() == DocumentStatus::Duplicate && document.labels == gone.labels {
                 let problem = format!("{}, which had the same content, is gone; load it again", gone.source);
@@ -342,20 +348,32 @@ impl Store {
         of: &DocumentId,
         content: &ContentHash,
     ) -> Result<(), Error> {
-        if !content.is_known()
-            || self.holds.has(content)
-            || self.indexed_content(of).await?.is_some_and(|held| held == *content)
+        let has = |document: &Document<PageCounts>| document.id == *of;
+        if self.indexed_content(of).await?.is_some_and(|held| held == *content)
+            || self.named_by(content).await?.iter().any(has)
         {
             return Ok(());
         }
-        self.documents.newest().await?;
-        let quoted = filter::quoted(content);
-        let others: Vec<Document<PageCounts>> =
-            self.ledger(Some(format!("version = {quoted} OR pending = {quoted}"))).await?;
-        if others.is_empty() {
+        self.delete_blob_of(of, content).await
+    }
+
+    /// Removes an original of a document that goes, if no other has it and none is being loaded from it.
+    async fn delete_blob_of(&self, of: &DocumentId, content: &ContentHash) -> Result<(), Error> {
+        let is_other = |document: &Document<PageCounts>| document.id != *of;
+        if content.is_known()
+            && !self.holds.has(content)
+            && !self.named_by(content).await?.iter().any(is_other)
+        {
             self.place.remove(&original(content)).await?;
         }
         Ok(())
+    }
+
+    /// The documents that have a content, or are about to.
+    async fn named_by(&self, content: &ContentHash) -> Result<Vec<Document<PageCounts>>, Error> {
+        self.documents.newest().await?;
+        let quoted = filter::quoted(content);
+        self.ledger(Some(format!("version = {quoted} OR pending = {quoted}"))).await
     }
 
     /// Keeps a content from being forgotten.

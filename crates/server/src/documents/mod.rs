@@ -6,25 +6,31 @@ mod search;
 mod upload;
 
 pub(crate) use list::Figures;
+use upload::printable;
 pub(crate) use upload::remove_left_uploads;
+
+use std::collections::BTreeSet;
 
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse as _;
-use ibid_core::AccessRole;
 use ibid_core::evidence::{DocumentId, Passage};
-use ibid_knowledge::{Content, Document, PageRecord};
+use ibid_core::{AccessRole, Label};
+use ibid_knowledge::{Content, Document, DocumentChange, PageRecord};
 use ibid_reading::{SNIFFED, format_of};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::io::AsyncReadExt as _;
 use tower_http::services::ServeFile;
 
 use crate::api::{Api, operation};
-use crate::http::{Caller, Problem, Query, run_id};
+use crate::http::{Caller, Json, Problem, Query, run_id};
 use crate::state::ServerState;
 use crate::stream::{StreamCursor, load_stream};
+
+/// A title or type has at most so many characters.
+const LONGEST_TEXT: usize = 300;
 
 /// The routes.
 pub(crate) fn routes(api: Api) -> Api {
@@ -55,6 +61,13 @@ pub(crate) fn routes(api: Api) -> Api {
         change("Load a document from an address").takes::<upload::Fetch>().gives::<upload::Taken>(),
     )
     .get("/documents/{document}", one, on("A document, with what was read of each page").gives::<Document>())
+    .patch(
+        "/documents/{document}",
+        edit,
+        change("Change what is said of a document, without reading it again")
+            .takes::<DocumentEditForm>()
+            .gives::<Document>(),
+    )
     .delete("/documents/{document}", delete, change("Delete a document").nothing())
     .get(
         "/documents/{document}/events",
@@ -91,6 +104,35 @@ async fn one(
     Path(id): Path<String>,
 ) -> Result<axum::Json<Document>, Problem> {
     Ok(axum::Json(find(&app, &caller, &id).await?))
+}
+
+/// What is to be said of a document; what is not given stays as it is.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "DocumentChange")]
+struct DocumentEditForm {
+    /// Its title.
+    #[serde(default)]
+    title: Option<String>,
+    /// Its type.
+    #[serde(default, rename = "type")]
+    kind: Option<String>,
+    /// Who may see it; empty means everybody at the tenant.
+    #[serde(default)]
+    labels: Option<BTreeSet<Label>>,
+}
+
+async fn edit(
+    State(app): State<ServerState>,
+    caller: Caller,
+    Path(id): Path<String>,
+    Json(asked): Json<DocumentEditForm>,
+) -> Result<axum::Json<Document>, Problem> {
+    let DocumentEditForm { title, kind, labels } = asked;
+    let text = |text: Option<String>| text.map(|text| printable(&text).chars().take(LONGEST_TEXT).collect());
+    let change = DocumentChange { title: text(title), kind: text(kind), labels };
+    let changed = Box::pin(app.documents()?.store().change(&caller.scope, &named(&id)?, change)).await?;
+    changed.map(axum::Json).ok_or_else(|| no_such_document(&id))
 }
 
 async fn delete(

@@ -276,7 +276,7 @@ fn plain(name: &str) -> String {
     printable(name).chars().take(200).collect()
 }
 
-fn printable(text: &str) -> String {
+pub(super) fn printable(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).collect()
 }
 

@@ -205,6 +205,7 @@ impl From<ibid_knowledge::Error> for Problem {
     fn from(error: ibid_knowledge::Error) -> Self {
         match error {
             ibid_knowledge::Error::NotAllowed(why) => Self::forbidden(why),
+            ibid_knowledge::Error::Busy(why) => Self::conflict(why),
             error if error.may_pass() => Self::unavailable(error.to_string()),
             error => Self::internal(&error),
         }

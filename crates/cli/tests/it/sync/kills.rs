@@ -11,8 +11,8 @@ use rand::{Rng as _, SeedableRng as _};
 use serde_json::json;
 
 use super::{Place, configured, documents, embedder, sync};
-use crate::serve::Serving;
 use crate::run;
+use crate::serve::Serving;
 
 /// How many changes are made, and how often the server is killed.
 fn size() -> (usize, usize) {
