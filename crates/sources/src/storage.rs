@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn marks_are_of_one_state_if_their_tags_are() {
         assert!(is_same("3 2026-01-01T00:00:00.5Z abc", "3 2026-01-01T00:00:00Z abc"));
-        assert!(!is_same("3 2026-01-01T00:00:00Z abc", "3 2026-01-01T00:00:00Z abd"));
+        assert!(!is_same("3 2026-01-01T00:00:00Z abc", "3 2026-01-01T00:00:00Z xyz"));
         assert!(is_same("3 2026-01-01T00:00:00.5Z ", "3 2026-01-01T00:00:00Z "));
         assert!(!is_same("3 2026-01-01T00:00:00Z ", "4 2026-01-01T00:00:00Z "));
     }
