@@ -27,9 +27,9 @@ def key(name, **about):
     return client(made.json()["key"])
 
 
-# What a route needs: a role, what it names (a thread with all in it, a document, a dataset, or nothing), and its body. Whatever changes
+# What a route needs: a role, what it names (a thread with all in it, a document, a dataset, a source, or nothing), and its body. Whatever changes
 # something is tried on a thread or document of its own.
-THREAD, DOCUMENT, DATASET = "thread", "document", "dataset"
+THREAD, DOCUMENT, DATASET, SOURCE = "thread", "document", "dataset", "source"
 ROUTES = {
     "POST /assistants/search": (READER, None, {}),
     "POST /assistants/count": (READER, None, {}),
@@ -75,11 +75,16 @@ ROUTES = {
     "POST /documents": (EDITOR, None, "files"),
     "POST /documents/fetch": (EDITOR, None, {"url": "http://127.0.0.1:1/none.pdf", "corpus": "elsewhere"}),
     "GET /documents/{document}": (READER, DOCUMENT, None),
+    "PATCH /documents/{document}": (EDITOR, DOCUMENT, {"title": "Another"}),
     "DELETE /documents/{document}": (EDITOR, DOCUMENT, None),
     "GET /documents/{document}/events": (READER, DOCUMENT, None),
     "POST /documents/{document}/cancel": (EDITOR, DOCUMENT, None),
     "GET /documents/{document}/original": (READER, DOCUMENT, None),
     "GET /documents/{document}/pages/{page}": (READER, DOCUMENT, None),
+    "GET /sources": (ADMIN, None, None),
+    "GET /sources/{source}": (ADMIN, SOURCE, None),
+    "GET /sources/{source}/plan": (ADMIN, SOURCE, None),
+    "POST /sources/{source}/sync": (ADMIN, SOURCE, {}),
     "POST /search": (READER, None, {"query": "swordfish"}),
     "GET /v1/models": (READER, None, None),
     "GET /v1/models/{model}": (READER, None, None),
@@ -127,11 +132,13 @@ LABEL = {"labels": ["legal"]}
 ELSEWHERE = {"corpora": ["elsewhere"]}
 owner = key("owner", **LABEL)
 callers = [("the owner", READER, True, True, owner)]
+elsewhere = set()
 for role in RANKS:
     for labels in (LABEL, {}):
         for corpora in ({}, ELSEWHERE):
             name = f"{role}-{len(callers)}"
             covers = bool(labels) and not corpora
+            elsewhere.update([name] if corpora else [])
             callers.append((name, role, covers, role == ADMIN, key(name, role=role, **labels, **corpora)))
 maker = key("maker", role=EDITOR, **LABEL)
 names = iter(range(10**6))
@@ -159,11 +166,13 @@ shared_thread, shared_document = thread(), document()
 tried = 0
 for route, (role, kind, body) in ROUTES.items():
     method, path = route.split(" ")
-    changes = method != "GET" and ("{" in path or callable(body))
+    changes = method != "GET" and kind != SOURCE and ("{" in path or callable(body))
     for name, own_role, covers, sees_thread, caller in callers:
-        it = dict(shared_thread, document=shared_document, assistant="rehearsal", model="rehearsal", page="1", tool="none", dataset="made", item="none", key="none", name=f"key-{next(names)}")
+        it = dict(shared_thread, document=shared_document, assistant="rehearsal", model="rehearsal", page="1", tool="none", source="place", dataset="made", item="none", key="none", name=f"key-{next(names)}")
         allowed = role is not None and (role == "" or RANKS.index(own_role) >= RANKS.index(role))
-        visible = allowed and covers and (kind != THREAD or sees_thread)
+        # Whoever looks after a source sees all of its paths, whatever labels they hold.
+        covered = name not in elsewhere if kind == SOURCE else covers
+        visible = allowed and covered and (kind != THREAD or sees_thread)
         if changes and visible:
             it.update(thread() if kind == THREAD else {}, **({"document": document()} if kind == DOCUMENT else {}))
         if "{dataset}" in path:

@@ -69,17 +69,22 @@ routes = [
     ("GET", f"/v1/responses/{response}/input_items", None),
     ("POST", "/v1/responses", {"model": ASSISTANT, "input": "?", "previous_response_id": response}),
     ("GET", f"/documents/{document}", None),
+    ("PATCH", f"/documents/{document}", {"title": "Mine"}),
     ("DELETE", f"/documents/{document}", None),
     ("GET", f"/documents/{document}/events", None),
     ("POST", f"/documents/{document}/cancel", None),
     ("GET", f"/documents/{document}/original", None),
     ("GET", f"/documents/{document}/pages/1", None),
+    ("GET", "/sources/papers", None),
+    ("GET", "/sources/papers/plan", None),
+    ("POST", "/sources/papers/sync", {}),
 ]
+assert [source["name"] for source in ana.get("/sources").json()] == ["papers"] and eva.get("/sources").json() == []
 # A thread of her own opens nothing of another's.
 own = eva.post("/threads", json={}).json()["thread_id"]
 routes += [(method, path.replace(thread, own), body) for method, path, body in routes if thread in path and run in path]
 # Every route that is described and names something is among these.
-names = {"{thread}": thread, "{run}": run, "{checkpoint}": checkpoint, "{response}": response, "{document}": document, "{page}": "1"}
+names = {"{thread}": thread, "{run}": run, "{checkpoint}": checkpoint, "{response}": response, "{document}": document, "{page}": "1", "{source}": "papers"}
 for path, methods in ana.get("/openapi.json").json()["paths"].items():
     if not any(name in path for name in names):
         continue

@@ -219,15 +219,25 @@ async fn two_tenants_do_not_reach_each_other() {
         std::fs::write(file, format!("{before}{config}")).unwrap();
         keys.push(key.trim().to_owned());
     }
+    with_source(folder.path(), "papers", "tenant = \"ana\"\n");
     let serving = Serving::start(folder.path());
     let mut command = Command::new(RealModels::find().path("clients/bin/python"));
     command.arg(clients("tenants.py")).args([&serving.url, "trade-compliance"]).args(&keys);
     passes(command);
 }
 
+/// Adds a source, an empty folder, to the settings.
+fn with_source(folder: &Path, name: &str, more: &str) {
+    let (file, place) = (folder.join("ibid.toml"), folder.join(name));
+    std::fs::create_dir(&place).unwrap();
+    let before = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(file, format!("{before}\n[sources.{name}]\nlocation = {place:?}\n{more}")).unwrap();
+}
+
 #[test]
 fn every_role_may_do_what_it_may_and_no_more() {
     let folder = folder();
+    with_source(folder.path(), "place", "");
     let key = printed(&run(folder.path(), &["keys", "new", "root", "--role", "admin", "--label", "legal"]));
     let serving = Serving::start(folder.path());
     let mut command = Command::new(RealModels::find().path("clients/bin/python"));
