@@ -1,4 +1,4 @@
-//! The packages, which `dist/make` makes of a release build.
+//! The packages, which `dist/make` makes.
 
 use std::process::Command;
 
