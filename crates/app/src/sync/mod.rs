@@ -250,6 +250,10 @@ impl SyncService {
     ) -> Result<SyncReport, Error> {
         let mut all = SyncReport::default();
         for pass in 1.. {
+            let deletions = match deletions {
+                Deletions::Brake => Deletions::Brake,
+                Deletions::Allow(most) => Deletions::Allow(most.saturating_sub(all.deleted)),
+            };
             let report = round::sync(source, &self.0.documents, deletions, progress).await?;
             all = report.after(&all);
             if all.waiting == 0 || pass == MOST_PASSES {

@@ -117,7 +117,7 @@ enum Treatment {
     Alike,
     /// Another type, or other labels.
     Edit,
-    /// Another corpus, or other chunks: it has to be read again.
+    /// Another corpus or other chunks, or another type or labels of one that is not searched itself: it has to be read again.
     ReadAgain,
 }
 
@@ -134,8 +134,9 @@ fn treatment(
             Treatment::ReadAgain
         }
         Ok(request) if request.settings.treats_alike(document) => Treatment::Alike,
-        Ok(_) => Treatment::Edit,
-        Err(_) => Treatment::ReadAgain,
+        // A duplicate with other labels is searched by others than the document in its place.
+        Ok(_) if is_sound(document) => Treatment::Edit,
+        Ok(_) | Err(_) => Treatment::ReadAgain,
     }
 }
 
@@ -276,7 +277,7 @@ impl Round<'_> {
         let here = match (moved, known) {
             // It is in place of what was at its new path.
             (Some(moved), Some(replaced)) => {
-                self.documents.delete(&self.scope, &replaced.id).await?;
+                self.delete_one(&replaced).await?;
                 Some(moved)
             }
             (moved, known) => moved.or(known),
@@ -372,11 +373,11 @@ impl Round<'_> {
     /// Deletes the documents whose files are gone, unless the brake holds.
     async fn delete(&self, known: usize, files: usize, deletions: Deletions) -> Result<(), Error> {
         let gone = std::mem::take(&mut *lock(&self.gone));
-        let is_held = match deletions {
-            Deletions::Brake => holds(gone.len(), known, files, self.source.settings.brake_percent),
-            Deletions::Allow(most) => gone.len() > most,
+        let allowed = match deletions {
+            Deletions::Brake => 0,
+            Deletions::Allow(most) => most,
         };
-        if is_held {
+        if gone.len() > allowed && holds(gone.len(), known, files, self.source.settings.brake_percent) {
             let mut report = lock(&self.report);
             report.outcome = SyncOutcome::Held { deletions: gone.len() };
             for document in &gone {
@@ -384,14 +385,16 @@ impl Round<'_> {
             }
             return Ok(());
         }
-        if gone.is_empty() {
-            return Ok(());
-        }
         for document in gone {
-            if !self.hand_over(&document).await? {
-                self.documents.delete(&self.scope, &document.id).await?;
-            }
+            self.delete_one(&document).await?;
             lock(&self.report).deleted += 1;
+        }
+        Ok(())
+    }
+
+    async fn delete_one(&self, document: &DocumentRow) -> Result<(), Error> {
+        if !self.hand_over(document).await? {
+            self.documents.delete(&self.scope, &document.id).await?;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use ibid_core::{Label, Scope};
 
 use super::{Store, filter, rows};
 use crate::document::{Document, DocumentOrigin};
-use crate::{DocumentState, Error};
+use crate::{DocumentState, DocumentStatus, Error};
 
 /// What a person wants to be said of a document; none means as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,6 +62,12 @@ impl Store {
             return Err(Error::NotAllowed(
                 "whoever gives a document labels must hold one of them".to_owned(),
             ));
+        }
+        if labels != known.labels && known.state.status() == DocumentStatus::Duplicate {
+            return Err(Error::NotAllowed(format!(
+                "{} is a duplicate, and searched by those who see the other document: load it again with these labels",
+                known.source
+            )));
         }
         if (kind == CATALOGUE) != (known.kind == CATALOGUE) {
             return Err(Error::NotAllowed(format!(
@@ -122,6 +128,9 @@ impl Store {
             self.chunks.update(&format!("document = {}", filter::quoted(&id.0)), &values).await?;
             // They cite it by what it was called, and were given to those who saw it then.
             self.forget_answers_from(id).await?;
+        }
+        if document.labels != known.labels {
+            self.orphan_duplicates(&known).await?;
         }
         self.record(&document).await?;
         Ok(true)

@@ -327,7 +327,10 @@ impl Store {
         }
         for mut document in self.of_content(gone).await? {
             if document.state.status() == DocumentStatus::Duplicate && document.labels == gone.labels {
-                let problem = format!("{}, which had the same content, is gone; load it again", gone.source);
+                let problem = format!(
+                    "{}, which had the same content, is gone or has other labels; load it again",
+                    gone.source
+                );
                 let pending = document.state.pending().cloned();
                 // A source that it is kept in step with loads it again by itself.
                 if let Some(origin) = &mut document.origin {

@@ -288,6 +288,32 @@ async fn other_labels_and_a_move_take_no_reading_and_keep_the_document() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_gets_labels_of_its_own_is_lost_to_no_reader_of_its_copy() {
+    let embedder = embedder().await;
+    let place = Place::Folder(tempfile::tempdir().unwrap());
+    let rule = "[[sources.place.paths]]\npath = \"board/**\"\nlabels = [\"board\"]\n";
+    let folder = configured(&embedder.url(), &place, rule);
+    let folder = folder.path();
+    let text = "# Pay\n\nWhoever works at night is paid a third more.\n";
+    for path in ["a.md", "b.md"] {
+        place.write(path, text).await;
+    }
+    sync(folder);
+    // Whichever of the two is searched in place of the other: each is moved once.
+    for path in ["a.md", "b.md"] {
+        place.rename(path, "board/pay.md", text).await;
+        sync(folder);
+        let search = |more: &[&str]| printed(&run(folder, &[&["search", "work at night"], more].concat()));
+        assert!(search(&[]).contains("place/") && !search(&[]).contains("board"), "{path}: {}", search(&[]));
+        let listed = printed(&run(folder, &["documents", "list", "--json", "--label", "board"]));
+        assert_eq!(listed.matches("\"status\":\"ready\"").count(), 2, "{path}: {listed}");
+        place.rename("board/pay.md", path, text).await;
+        sync(folder);
+    }
+    assert!(printed(&run(folder, &["fsck"])).contains("the store is whole"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_site_is_read_by_its_sitemap_and_only_where_it_lets_programs() {
     let page = |title: &str| {
         Reply::raw(&format!(
