@@ -99,15 +99,13 @@ impl Folder {
 
 /// Changes whenever a file is written, replaced, or set to another time.
 fn mark(metadata: &Metadata) -> String {
-    let (changed, created) =
-        ((metadata.mtime(), metadata.mtime_nsec()), (metadata.ctime(), metadata.ctime_nsec()));
     format!(
         "{} {}.{:09} {}.{:09} {}",
         metadata.len(),
-        changed.0,
-        changed.1,
-        created.0,
-        created.1,
+        metadata.mtime(),
+        metadata.mtime_nsec(),
+        metadata.ctime(),
+        metadata.ctime_nsec(),
         metadata.ino()
     )
 }

@@ -148,7 +148,7 @@ fn reported(name: &SourceName, report: &SyncReport) -> String {
     let seconds = report.ended.saturating_sub(report.began) as f64 / 1000.0;
     let mut text = match &report.outcome {
         SyncOutcome::Failed { why } => format!("{name}: NOT COMPARED: {}", printable(why)),
-        _ => format!("{name}: {}: {what} ({seconds:.1} s)", counted_files(*files)),
+        _ => format!("{name}: {}: {what} ({seconds:.1} s)", counted(*files, "file")),
     };
     for problem in report.problems.iter().take(MOST_NAMED) {
         let path = printable(&problem.path);
@@ -156,7 +156,7 @@ fn reported(name: &SourceName, report: &SyncReport) -> String {
         text.push_str(&format!("\n  {path}{between}{}", printable(&problem.problem)));
     }
     if let SyncOutcome::Held { deletions } = report.outcome {
-        let documents = counted_documents(deletions);
+        let documents = counted(deletions, "document");
         text.push_str(&format!(
             "\n  HELD: {documents} are gone there, which is many at once. If that is right: ibid sync {name} --allow-deletions {deletions}"
         ));
@@ -165,7 +165,7 @@ fn reported(name: &SourceName, report: &SyncReport) -> String {
 }
 
 fn planned(name: &SourceName, plan: &SyncPlan) -> String {
-    let mut text = format!("{name}: {}, {} as they are here", counted_files(plan.files), plan.unchanged);
+    let mut text = format!("{name}: {}, {} as they are here", counted(plan.files, "file"), plan.unchanged);
     let kinds = [
         ("new", &plan.new),
         ("perhaps changed", &plan.changed),
@@ -204,14 +204,6 @@ fn standing(source: &SourceStatus) -> String {
         None => text.push_str("\n  not compared yet"),
     }
     text
-}
-
-fn counted_files(files: usize) -> String {
-    counted(files, "file")
-}
-
-fn counted_documents(documents: usize) -> String {
-    counted(documents, "document")
 }
 
 impl Sources {
